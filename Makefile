@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint deploy/constraints.txt
+export PIP_PROGRESS_BAR = off
+
+.DEFAULT_GOAL := help
+.PHONY: help install eval test test-all lint benchmarks clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed ## make .venv and install what kbgate needs to run
+
+eval: install ## evaluate the bundled suite and print its verdict
+	$(BIN)/kbgate evaluate baselines/medication
+
+test: $(VENV)/.test ## lint, types and tests (at most 6 minutes on 2 cores)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/pytest
+
+test-all: $(VENV)/.test ## the tests, and what is slow: public collections, servers (at most 30 minutes)
+	$(BIN)/pytest -m "slow or not slow"
+
+benchmarks: $(VENV)/.test ## measured ratios behind the README's figures
+	$(BIN)/python -m pytest tests/benchmarks -m "slow or not slow" -s
+
+clean: ## remove the environment and every run
+	rm -rf $(VENV) .kbgate
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml deploy/constraints.txt | $(BIN)/python
+	$(PIP) torch --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP) torch --editable '.[test]'
+	@touch $@

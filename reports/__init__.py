@@ -1,0 +1,1 @@
+"""HOW IT IS TOLD: a view of one evaluation, and the templates that print it. Computes nothing."""

@@ -1,0 +1,53 @@
+"""A finished exam as Markdown: every template of `templates/report.md/`, in the order of their names.
+
+A section is one file; dropping a file into the folder adds one. A misspelt variable is an error, not a blank.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from reports.view import view
+from tasks.domain import Evaluation
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])|^([#+=-])|(?<=^\d)([.)])")
+_LINKING = re.compile(r"(?i)([@#]|www|://)(?=\S)")
+"""What makes a mention, a reference or a bare link; a backslash does not stop these, an invisible character does."""
+
+
+def render_markdown(evaluation: Evaluation, document: dict[str, Any]) -> str:
+    """The report of one evaluation, from its verdict document; ends with one line end."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    # Markdown is no HTML: autoescape would print &amp;#39;. Every foreign text goes through the filter `safe_text`.
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"safe_text": safe_text, "figure": figure, "signed": signed}
+    names = sorted(path.name for path in (_TEMPLATES / "report.md").glob("*.md.j2"))
+    context = {"view": view(evaluation, document), "document": document}
+    parts = [environment.get_template(f"report.md/{name}").render(context).strip() for name in names]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def safe_text(value: object, limit: int = 200) -> str:
+    """Text of a card, query or id made harmless in Markdown: no table, link, mention, heading or HTML comes of it."""
+    text = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in str(value))
+    text = " ".join(text.split())
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return _LINKING.sub("\\1\u200b", _SPECIAL.sub(lambda found: "\\" + found.group(), text))
+
+
+def figure(value: float | None) -> str:
+    """A figure with three decimals; a dash where nothing was measured."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    """A change with its sign."""
+    return "–" if value is None else f"{value:+.3f}"

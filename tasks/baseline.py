@@ -1,0 +1,260 @@
+"""The accepted scores of a suite: three files, reviewed like code, written all at once or not at all.
+
+baseline.json holds means, fingerprints and digests of the other two, baseline.cases.jsonl a line per case,
+baseline.cards.jsonl a line per card (Parquet above 20,000 cards). Files that disagree with each other are refused: a row
+removed by hand must never read as a case that was never there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasks.domain import Baseline, Evaluation, rows_of
+from tasks.errors import BaselineDamaged, InputError, Problem, Refused
+from tasks.records import canonical, digest, parse_json, read_jsonl, read_text, sync_folder, write_text
+from tasks.registry import METRICS
+from tasks.settings import Suite
+
+SCHEMA = 1
+SUMMARY, CASES, CARDS, CARDS_PARQUET = (
+    "baseline.json", "baseline.cases.jsonl", "baseline.cards.jsonl", "baseline.cards.parquet",
+)  # fmt: skip
+FILES = (SUMMARY, CASES, CARDS, CARDS_PARQUET)
+PARQUET_ABOVE = 20_000
+_COMMIT = ".baseline.commit"
+"""A folder that holds a complete new baseline while its files are moved into place; whoever finds it finishes the move."""
+_SUMMARY_KEYS = {
+    "schema", "suite", "accepted", "top_k", "unit", "method", "metric_versions", "means", "lanes", "counts",
+    "fingerprints", "provenance", "digests", "anchor",
+}  # fmt: skip
+_CASE_KEYS = {"id", "hash", "cluster", "canary", "tier_gold", "outcome", "scores", "gold_ranks", "top", "kth"}
+_CARD_KEYS = {"id", "hash", "tier", "domain"}
+
+Rows = dict[str, dict[str, Any]]
+
+
+def read_baseline(suite: Suite) -> Baseline | None:
+    """The committed baseline, None where there is none; raises `BaselineDamaged` where it cannot be trusted."""
+    folder = suite.folder
+    _finish_commit(folder)
+    present = [name for name in FILES if (folder / name).exists()]
+    if not present:
+        return None
+    if SUMMARY not in present or CASES not in present or len(present) != 3:
+        raise _damaged(present[0], f"stands without its fellows (found {', '.join(present)})")
+    summary = _read_summary(folder)
+    cases = _read_rows(folder / CASES, _CASE_KEYS)
+    cards = _read_cards(folder, present)
+    baseline = Baseline(summary, cases, cards, digest([summary, _digests(cases, cards)], 16))
+    _agree(baseline)
+    return baseline
+
+
+def _damaged(file: str, sentence: str, line: int = 0) -> BaselineDamaged:
+    command = "restore it with: git checkout -- <suite>/baseline*"
+    return BaselineDamaged([Problem(file, line, f"{sentence}; {command}")])
+
+
+def _read_summary(folder: Path) -> dict[str, Any]:
+    try:
+        summary = parse_json(read_text(folder / SUMMARY))
+    except ValueError as error:
+        raise _damaged(SUMMARY, f"is not valid JSON ({error})") from None
+    except InputError as error:
+        raise BaselineDamaged(error.problems) from None
+    schema = summary.get("schema") if isinstance(summary, dict) else None
+    if schema != SCHEMA:
+        if isinstance(schema, int) and schema > SCHEMA:
+            raise BaselineDamaged([Problem(SUMMARY, 0, f"has schema {schema}; this kbgate reads {SCHEMA}: upgrade kbgate")])
+        sentence = f"has schema {schema!r}; this kbgate reads {SCHEMA}: write it anew with kbgate baseline update"
+        raise BaselineDamaged([Problem(SUMMARY, 0, sentence)])
+    if set(summary) != _SUMMARY_KEYS:
+        odd = sorted(set(summary) ^ _SUMMARY_KEYS)
+        raise _damaged(SUMMARY, f"has missing or unknown keys: {', '.join(odd)}")
+    return dict(summary)
+
+
+def _read_rows(path: Path, keys: set[str]) -> Rows:
+    try:
+        records, problems = read_jsonl(path)
+    except InputError as error:
+        raise BaselineDamaged(error.problems) from None
+    rows: Rows = {}
+    for record in records:
+        if set(record.content) != keys:
+            problems.append(Problem(path.name, record.line, f"needs the keys {', '.join(sorted(keys))}"))
+        elif record.content["id"] in rows:
+            problems.append(Problem(path.name, record.line, f"id '{record.content['id']}' is there twice"))
+        else:
+            rows[record.content["id"]] = record.content
+    if problems:
+        raise BaselineDamaged(problems)
+    return rows
+
+
+def _read_cards(folder: Path, present: list[str]) -> Rows:
+    if CARDS in present:
+        return _read_rows(folder / CARDS, _CARD_KEYS)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows: list[dict[str, Any]] = pq.read_table(folder / CARDS_PARQUET).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(CARDS_PARQUET, f"cannot be read ({error})") from None
+    return {row["id"]: row for row in rows}
+
+
+def _digests(cases: Rows, cards: Rows) -> dict[str, str]:
+    """Over content, not bytes: line ends and the order of lines and keys may change on the way through git."""
+    return {name: digest([rows[i] for i in sorted(rows)]) for name, rows in (("cases", cases), ("cards", cards))}
+
+
+def _agree(baseline: Baseline) -> None:
+    """The three files say the same."""
+    summary = baseline.summary
+    for name, found in _digests(baseline.cases, baseline.cards).items():
+        if summary["digests"].get(name) != found:
+            raise _damaged(SUMMARY, f"and the lines of baseline.{name} disagree (a line was edited, added or removed)")
+    if summary["means"] != _means(baseline.cases):
+        raise _damaged(SUMMARY, f"holds means that are not those of {CASES}")
+
+
+def _means(cases: Rows) -> dict[str, dict[str, float]]:
+    """The mean of each figure over the cases that have it, and their number."""
+    found: dict[str, list[float]] = {}
+    for case in sorted(cases):
+        for key, value in cases[case]["scores"].items():
+            found.setdefault(key, []).append(value)
+    return {key: {"mean": round(sum(values) / len(values), 6), "n": len(values)} for key, values in found.items()}
+
+
+def may_be_accepted(evaluation: Evaluation, accept_regression: bool) -> None:
+    """Raise `Refused` unless the run may become the baseline: full, complete, and green or knowingly accepted."""
+    verdict, run = evaluation.verdict, evaluation.exam.run
+    if run.mode != "full":
+        raise Refused("a baseline comes from a full run, never from the fast subset")
+    if verdict.name == "ERROR":
+        raise Refused(f"the run measured nothing to accept: {verdict.reasons[0].sentence}")
+    unmeasured = [reason for reason in verdict.reasons if reason.check in ("completeness", "finite")]
+    if unmeasured:
+        raise Refused(f"the run is not complete: {unmeasured[0].sentence}")
+    if verdict.name == "BLOCK" and not accept_regression:
+        reason = verdict.reasons[0].sentence
+        raise Refused(f"the run is blocked ({reason}); fix it, or accept it knowingly with --accept-regression")
+    others = [r for r in verdict.reasons if r.level == "inconclusive" and r.code not in ("no_baseline", "incomparable")]
+    if others:
+        raise Refused(f"the run is inconclusive: {others[0].sentence}")
+
+
+def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool) -> Baseline:
+    """Accept a run as the suite's baseline; all three files are replaced, or none."""
+    if not reason.strip():
+        raise Refused("a baseline needs a reason; it stays in the file for whoever reviews it")
+    may_be_accepted(evaluation, accept_regression)
+    exam = evaluation.exam
+    cases, cards = _case_rows(evaluation), _card_rows(exam.kb.cards)
+    failing = sorted(exam.comparison.changes.query("change == 'newly_failing'")["case"])
+    summary = {
+        "schema": SCHEMA,
+        "suite": exam.suite.name,
+        "accepted": {
+            "on": evaluation.started.date().isoformat(),
+            "reason": reason.strip(),
+            "verdict": evaluation.verdict.name,
+            "accepted_regression": failing if accept_regression else [],
+        },
+        "top_k": exam.suite.top_k,
+        "unit": exam.suite.unit,
+        "method": exam.run.method,
+        "metric_versions": {part.name: part.version for part in METRICS.values()},
+        "means": _means(cases),
+        "lanes": _lane_means(exam.scores.figures, exam.run.method),
+        "counts": evaluation.provenance["counts"],
+        "fingerprints": {name: evaluation.fingerprints[name] for name in ("index", "golden", "policy")},
+        "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
+        "digests": _digests(cases, cards),
+        "anchor": None,
+    }
+    _commit(exam.suite.folder, _files(summary, cases, cards))
+    accepted = read_baseline(exam.suite)
+    assert accepted is not None, "the files were just written"
+    return accepted
+
+
+def _case_rows(evaluation: Evaluation) -> Rows:
+    exam = evaluation.exam
+    own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
+    scores: dict[str, dict[str, float]] = {}
+    for case, key, value in zip(own["case"], own["metric"], own["value"], strict=True):
+        scores.setdefault(case, {})[key] = float(value)
+    rows: Rows = {}
+    for place in rows_of(exam.scores.placements):
+        rows[place["case"]] = {
+            "id": place["case"],
+            "scores": scores.get(place["case"], {}),
+            "gold_ranks": place["ranks"],
+            **{name: place[name] for name in ("hash", "cluster", "canary", "tier_gold", "outcome", "top", "kth")},
+        }
+    return rows
+
+
+def _card_rows(cards: pd.DataFrame) -> Rows:
+    return {row["id"]: row for row in rows_of(cards[["id", "hash", "tier", "domain"]])}
+
+
+def _lane_means(figures: pd.DataFrame, method: str) -> dict[str, dict[str, dict[str, float]]]:
+    lanes: dict[str, dict[str, dict[str, float]]] = {}
+    others = figures[figures["lane"] != method]
+    means = others.groupby(["lane", "metric"], as_index=False)["value"].agg(["mean", "size"])
+    for row in rows_of(means):
+        lanes.setdefault(row["lane"], {})[row["metric"]] = {"mean": round(row["mean"], 6), "n": row["size"]}
+    return lanes
+
+
+def _files(summary: Mapping[str, Any], cases: Rows, cards: Rows) -> dict[str, str | Rows]:
+    lines = {
+        SUMMARY: json.dumps(summary, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        CASES: "".join(canonical(cases[case]) + "\n" for case in sorted(cases)),
+    }
+    if len(cards) > PARQUET_ABOVE:
+        return {**lines, CARDS_PARQUET: cards}
+    return {**lines, CARDS: "".join(canonical(cards[card]) + "\n" for card in sorted(cards))}
+
+
+def _commit(folder: Path, files: Mapping[str, str | Rows]) -> None:
+    """Write every file into a folder of its own, rename that folder (the commit point), then move the files home."""
+    staged = folder / ".baseline.staged"
+    shutil.rmtree(staged, ignore_errors=True)
+    staged.mkdir()
+    for name, content in files.items():
+        if isinstance(content, str):
+            write_text(staged / name, content)
+        else:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            pq.write_table(pa.Table.from_pylist([content[card] for card in sorted(content)]), staged / name)
+    staged.rename(folder / _COMMIT)
+    sync_folder(folder)
+    _finish_commit(folder)
+
+
+def _finish_commit(folder: Path) -> None:
+    commit = folder / _COMMIT
+    if not commit.is_dir():
+        return
+    names = {path.name for path in commit.iterdir()}
+    for name in sorted(names):
+        (commit / name).replace(folder / name)
+    for old, new in ((CARDS, CARDS_PARQUET), (CARDS_PARQUET, CARDS)):
+        if new in names:
+            (folder / old).unlink(missing_ok=True)
+    sync_folder(folder)
+    commit.rmdir()

@@ -1,0 +1,194 @@
+"""A run beside its baseline: the cases both have, the mean of each figure over them, and every case that changed sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.domain import CHANGE_COLUMNS, FIGURE_COLUMNS, Baseline, Comparison, Run, Scores, rows_of
+from tasks.registry import METRICS, figure_keys, metric_of
+from tasks.settings import Suite
+
+EPSILON = 1e-9
+"""Slack of every comparison with a limit: 0.94 - 0.96 < -0.02 is True in floating point."""
+MAX_CHANGED = 0.10
+"""Share of the baseline's cases that may be edited or removed before the rest says too little."""
+_SLICES = ("kind", "language")
+
+
+def compare(
+    suite: Suite, golden: pd.DataFrame, asked: pd.DataFrame, run: Run, scores: Scores, baseline: Baseline | None
+) -> Comparison:
+    """Hold a run against the baseline; without one, the figures stand alone.
+
+    `golden`: every case; `asked`: those of this run's mode. Means are over the common population only; new, removed and
+    edited cases are listed and never averaged in.
+    """
+    now = _by_case(scores.figures, run.method)
+    if baseline is None:
+        figures = [*_figures(suite, run, scores, asked, now, {}, set(asked["id"])), *_lane_figures(run, scores, None)]
+        return Comparison(pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)), _no_changes())
+    hashes = dict(zip(golden["id"], golden["hash"], strict=True))
+    then = {case: row["scores"] for case, row in baseline.cases.items()}
+    edited = tuple(sorted(c for c, h in hashes.items() if c in baseline.cases and baseline.cases[c]["hash"] != h))
+    removed = tuple(sorted(set(baseline.cases) - set(hashes)))
+    new = tuple(sorted(set(asked["id"]) - set(baseline.cases)))
+    common = tuple(sorted(set(asked["id"]) - set(new) - set(edited)))
+    unlike = tuple(_incomparable(suite, baseline))
+    changed = len(edited) + len(removed)
+    many: tuple[str, ...] = ()
+    if changed > MAX_CHANGED * len(baseline.cases) + EPSILON:
+        share = f"{changed} of the baseline's {len(baseline.cases)} cases"
+        many = (f"{share} were edited or removed ({len(edited)} edited, {len(removed)} removed); 10 % are allowed",)
+    figures = [
+        *_figures(suite, run, scores, asked, now, {} if unlike else then, set(common)),
+        *_lane_figures(run, scores, None if unlike or run.mode != "full" else baseline),
+    ]
+    changes = [] if unlike else list(_changes(suite, asked, scores, now, baseline, edited))
+    return Comparison(
+        figures=pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)),
+        changes=pd.DataFrame(changes, columns=list(CHANGE_COLUMNS), dtype=object),
+        common=common,
+        new=new,
+        removed=removed,
+        edited=edited,
+        incomparable=unlike + many,
+    )
+
+
+def _no_changes() -> pd.DataFrame:
+    return pd.DataFrame(columns=list(CHANGE_COLUMNS), dtype=object)
+
+
+def _by_case(figures: pd.DataFrame, lane: str) -> dict[str, dict[str, float]]:
+    own = figures[figures["lane"] == lane]
+    found: dict[str, dict[str, float]] = {}
+    for case, key, value in zip(own["case"], own["metric"], own["value"], strict=True):
+        found.setdefault(case, {})[key] = value
+    return found
+
+
+def _incomparable(suite: Suite, baseline: Baseline) -> Iterator[str]:
+    """What makes figures of the two mean different things."""
+    was = baseline.summary
+    for name, current in (("top_k", suite.top_k), ("unit", suite.unit)):
+        if was[name] != current:
+            yield f"{name} was {was[name]!r} in the baseline and is {current!r} now"
+    for name, version in sorted(was["metric_versions"].items()):
+        if name not in METRICS:
+            yield f"metric {name} is in the baseline and is no longer computed"
+        elif METRICS[name].version != version:
+            yield f"metric {name} was version {version} in the baseline and is version {METRICS[name].version} now"
+    for key in sorted(set(was["means"]) - set(figure_keys(suite))):
+        if key.partition("@")[0] in METRICS:
+            yield f"figure {key} is in the baseline and is no longer computed"
+
+
+def _figures(
+    suite: Suite,
+    run: Run,
+    scores: Scores,
+    asked: pd.DataFrame,
+    now: Mapping[str, Mapping[str, float]],
+    then: Mapping[str, Mapping[str, float]],
+    population: set[str],
+) -> Iterator[tuple[Any, ...]]:
+    """The method's figures, over all cases and over each slice."""
+    cases = asked[asked["id"].isin(population)]
+    slices = [("", cases["id"].tolist())]
+    for by in _SLICES:
+        values = sorted(set(cases[by]))
+        if len(values) > 1:
+            slices += [(f"{by}={value or 'not said'}", cases.loc[cases[by] == value, "id"].tolist()) for value in values]
+    for name, ids in slices:
+        for key in figure_keys(suite):
+            yield (run.method, name, key, *_paired(key, ids, now, then))
+
+
+def _paired(
+    key: str, ids: list[str], now: Mapping[str, Mapping[str, float]], then: Mapping[str, Mapping[str, float]]
+) -> tuple[float, float, float, int, int, int, int]:
+    """Means of one figure over the same cases: baseline, current, delta, n, wins, ties, losses.
+
+    A figure a case had and has no longer (its gold became invisible to its asker) counts 0 where more is better: a loss
+    must not leave the denominator.
+    """
+    part, _ = metric_of(key)
+    current = np.array([now.get(case, {}).get(key, np.nan) for case in ids], dtype=float)
+    before = np.array([then.get(case, {}).get(key, np.nan) for case in ids], dtype=float)
+    if part.higher_is_better:
+        current[np.isnan(current) & ~np.isnan(before)] = 0.0
+    if not np.isnan(before).all():
+        current[np.isnan(before)] = np.nan
+    defined = ~np.isnan(current)
+    n = int(defined.sum())
+    mean_now = float(current[defined].mean()) if n else np.nan
+    if not n or np.isnan(before[defined]).any():
+        return (np.nan, mean_now, np.nan, n, 0, 0, 0)
+    change = (current - before)[defined] * (1 if part.higher_is_better else -1)
+    mean_then = float(before[defined].mean())
+    wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
+    return (mean_then, mean_now, mean_now - mean_then, n, wins, n - wins - losses, losses)
+
+
+def _lane_figures(run: Run, scores: Scores, baseline: Baseline | None) -> Iterator[tuple[Any, ...]]:
+    """The other lanes' figures over all cases asked, beside the baseline's own means of them."""
+    others = scores.figures[scores.figures["lane"] != run.method]
+    for (lane, key), values in others.groupby(["lane", "metric"], sort=False)["value"]:
+        was = baseline.summary["lanes"].get(lane, {}).get(key) if baseline else None
+        before = was["mean"] if was else np.nan
+        yield (lane, "", key, before, values.mean(), values.mean() - before, len(values), 0, 0, 0)
+
+
+def _changes(
+    suite: Suite,
+    asked: pd.DataFrame,
+    scores: Scores,
+    now: Mapping[str, Mapping[str, float]],
+    baseline: Baseline,
+    edited: tuple[str, ...],
+) -> Iterator[tuple[Any, ...]]:
+    """Every case that passed and fails, failed and passes, or is new and fails."""
+    key = METRICS["contract"].key(suite.top_k)
+    cases = {case["id"]: case for case in rows_of(asked)}
+    for place in rows_of(scores.placements):
+        case, row = cases[place["case"]], baseline.cases.get(place["case"])
+        was = row["scores"].get(key) if row else None
+        value = now.get(case["id"], {}).get(key)
+        protected = bool(place["canary"] or place["tier_gold"] or (row and row["tier_gold"]))
+        if row is None:
+            change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
+        elif was is None:
+            # No gold to see then. If there is some now and it is missed, the case is as good as new.
+            change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
+        elif _passes(suite, was) and not _passes(suite, value or 0.0):
+            slips = not protected and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
+            change = "slipped" if slips else "newly_failing"
+        elif not _passes(suite, was) and _passes(suite, value or 0.0):
+            change = "newly_passing"
+        else:
+            change = ""
+        if change:
+            ranks = row["gold_ranks"] if row else {}
+            about = (case["query"], case["kind"], case["language"], case["id"] in edited)
+            yield (case["id"], change, *about, place["canary"], protected, ranks, place["ranks"])
+
+
+def _passes(suite: Suite, contract: float) -> bool:
+    return contract >= suite.pass_mark - EPSILON
+
+
+def _slack(suite: Suite) -> int:
+    gate = suite.gates.get("newly_failing")
+    return 1 if gate is None or gate.slack is None else gate.slack
+
+
+def _contract_at(place: Mapping[str, Any], k: int) -> float:
+    """The contract a case would have with a few places more."""
+    groups, ranks = place["groups"], place["ranks"]
+    if not groups:
+        return 0.0
+    return sum(any((ranks.get(card) or k + 1) <= k for card in group) for group in groups) / len(groups)

@@ -1,0 +1,298 @@
+"""The nouns of kbgate, and the columns of the tables that stages hand each other.
+
+Many rows travel as a pandas DataFrame with the columns written here; one thing is a frozen dataclass. Absent text is "",
+an absent object is None; ids are text and compare as they are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.errors import Problem
+from tasks.settings import Suite
+
+CARD_COLUMNS = (
+    "id", "title", "text", "language", "concept", "description", "tier", "domain", "topics", "valid_from",
+    "valid_until", "updated_at", "source_url", "metadata", "hash", "file", "line",
+)  # fmt: skip
+"""One row per card. topics: list of text; valid_from, valid_until: datetime.date or None; metadata: dict;
+hash: 16 hex digits of all that a reader of the card could see; file, line: where it was read."""
+
+CASE_COLUMNS = (
+    "id", "query", "kind", "language", "groups", "grades", "filter", "entitled", "canary", "cluster", "split",
+    "numeric", "attack", "topic", "intent", "evidence", "hash", "file", "line",
+)  # fmt: skip
+"""One row per case. groups: tuple of tuples of card ids (AND between groups, OR inside one); grades: {card id: relevance
+>= 1}; filter, entitled: a predicate or None; evidence: tuple of {card, text | start, end}; hash: 16 hex digits of what
+makes two runs of the case comparable."""
+
+CHUNK_COLUMNS = ("id", "card", "start", "end", "text")
+"""One row per chunk. id: `<card>::<nn>`; start, end: its span of the card's text, end exclusive; text: what is embedded."""
+
+ROW_COLUMNS = ("id", "text", "language", "fields")
+"""One row per row of the index: a distinct (embedded text, filterable fields). fields: dict as the store holds it."""
+
+MEMBER_COLUMNS = ("row", "chunk", "card")
+"""Which chunks and cards a row of the index stands for."""
+
+HIT_COLUMNS = ("lane", "case", "rank", "card", "score")
+"""One row per (lane, case, card), rank from 1. The lane that bears the method's name is the ranking that is judged."""
+
+REFERENCE = "reference"
+"""The lane that holds what the method would have ranked with exact search in place of its approximate index."""
+
+ANSWER_COLUMNS = ("case", "outcome", "ms", "eligible", "extended", "detail", "predicate")
+"""One row per case asked. ms: milliseconds of the search alone; eligible: cards it could have returned; extended: whether
+a lane had to be asked for more than `candidates` chunks; detail: what went wrong, or ""."""
+
+SCORE_COLUMNS = ("lane", "case", "metric", "value")
+"""One row per (lane, case, figure such as `ndcg@10`), six decimals. Undefined figures have no row."""
+
+
+PLACEMENT_COLUMNS = (
+    "case", "hash", "cluster", "canary", "tier_gold", "outcome", "groups", "grades", "ranks", "top", "kth",
+)  # fmt: skip
+"""One row per case asked: where its gold stands. groups, grades: the gold its asker may see; ranks: {gold card: rank or None},
+to depth `candidates`; top: the first top_k card ids; kth: {lane: score at top_k or at its end}; tier_gold: whether any gold
+is a curated synthesis."""
+
+
+class Outcome(StrEnum):
+    """What became of one question."""
+
+    ANSWERED = "answered"
+    EMPTY = "empty"
+    TIMEOUT = "timeout"
+    RAISED = "raised"
+    MALFORMED = "malformed"
+
+    @property
+    def measured(self) -> bool:
+        """False where the retriever failed: such a case scores 0, is counted, and never leaves a denominator."""
+        return self in (Outcome.ANSWERED, Outcome.EMPTY)
+
+
+def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table's rows as plain dicts, in order."""
+    records: Any = table.to_dict("records")
+    return list(records)
+
+
+@dataclass(frozen=True)
+class KnowledgeBase:
+    """The cards, and the lines that are none."""
+
+    cards: pd.DataFrame
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """The cases, and the lines that are none."""
+
+    cases: pd.DataFrame
+    problems: tuple[Problem, ...] = ()
+    unjudged: int = 0
+    """Questions of a BEIR folder that have no judgment and are therefore not asked."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The accepted scores of a suite."""
+
+    summary: dict[str, Any]
+    """What baseline.json says: means with n, provenance, fingerprints, metric versions, reason."""
+    cases: dict[str, dict[str, Any]]
+    """By case id: hash, cluster, canary, tier_gold, outcome, scores, gold_ranks, top, kth."""
+    cards: dict[str, dict[str, Any]]
+    """By card id: hash, tier, domain."""
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """An embedding model, known by its weights."""
+
+    name: str
+    weights: str
+    """sha256 over every file that shapes a vector."""
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Index:
+    """What is searched: rows, their vectors, the store that holds them."""
+
+    rows: pd.DataFrame
+    members: pd.DataFrame
+    vectors: np.ndarray[Any, np.dtype[np.float32]]
+    """One unit vector per row, float32, in the rows' order."""
+    fingerprint: str
+    store: Path
+    collection: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing asked of an index."""
+
+    text: str
+    language: str = ""
+    where: Mapping[str, Any] | None = None
+    """Validity, `filter` and `entitled` as one predicate in the store's own values."""
+    vector: np.ndarray[Any, np.dtype[np.float32]] | None = None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What one question brought back."""
+
+    outcome: Outcome
+    lanes: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
+    """By lane: (card id, score) in rank order."""
+    ms: float = 0.0
+    extended: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The rankings one method gave for a set of cases."""
+
+    method: str
+    hits: pd.DataFrame
+    answers: pd.DataFrame
+    mode: str = "full"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a run is worth, case by case."""
+
+    figures: pd.DataFrame
+    """`SCORE_COLUMNS`."""
+    placements: pd.DataFrame
+    """`PLACEMENT_COLUMNS`."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One case's ranking beside what it should have held: all that a metric may look at."""
+
+    ranking: tuple[str, ...]
+    """Card ids in rank order, each once."""
+    groups: tuple[frozenset[str], ...] = ()
+    """What suffices: AND between groups, OR inside one; only gold the asker is entitled to."""
+    grades: Mapping[str, float] = field(default_factory=dict)
+    """What is relevant, by card id, each above 0."""
+    family: frozenset[str] = frozenset()
+    """Gold cards and their translations."""
+    tier_gold: frozenset[str] = frozenset()
+    """Cards that are curated syntheses."""
+    filtered_gold: frozenset[str] | None = None
+    """The entitled gold that `filter` lets through; None where the case has no gold to lose."""
+    outside: int | None = None
+    """Hits outside `entitled`; None where the case has no access predicate."""
+    approximate: tuple[str, ...] = ()
+    """Card ids as the approximate lane ranked them; the ranking itself where the method has no such lane."""
+    exact: tuple[str, ...] = ()
+    """Card ids by exact search over the same vectors."""
+    failed: bool = False
+    """True where the retriever gave no answer at all."""
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether a ranking metric is defined for the case."""
+        return bool(self.groups)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run beside its baseline, over the cases that did not change."""
+
+    figures: pd.DataFrame
+    """`FIGURE_COLUMNS`."""
+    changes: pd.DataFrame
+    """`CHANGE_COLUMNS`."""
+    common: tuple[str, ...] = ()
+    """Cases that are the same in both and were asked: what is averaged."""
+    new: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    incomparable: tuple[str, ...] = ()
+    """Why the two cannot be compared at all, a sentence each."""
+
+
+FIGURE_COLUMNS = ("lane", "slice", "metric", "baseline", "current", "delta", "n", "wins", "ties", "losses")
+"""One row per figure: slice is "" for all cases or such as "language=es-419"; baseline, current: means over the same n
+cases where there is a baseline, over all asked ones where there is none; NaN: not measured. wins: cases that got better."""
+
+CHANGE_COLUMNS = ("case", "change", "query", "kind", "language", "edited", "canary", "tier_gold", "then", "now")
+"""One row per case whose passing changed, or that is new and fails. change: newly_failing, slipped, newly_passing or
+unbaselined_failing; then, now: {gold card: rank or None}, then is {} for a new case."""
+
+
+@dataclass(frozen=True)
+class Exam:
+    """All that a check of the gate may look at."""
+
+    suite: Suite
+    kb: KnowledgeBase
+    asked: pd.DataFrame
+    """The cases that had to be asked in this mode."""
+    golden: pd.DataFrame
+    """Every case of the golden set."""
+    baseline: Baseline | None
+    run: Run
+    scores: Scores
+    comparison: Comparison
+    floors: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that keeps a verdict from PASS, as a sentence."""
+
+    check: str
+    level: str
+    """error, critical, inconclusive, supporting or advisory."""
+    sentence: str
+    cases: tuple[str, ...] = ()
+    code: str = ""
+    """For inconclusive: no_baseline, incomparable, no_gates or underpowered."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's answer."""
+
+    name: str
+    """PASS, WARN, BLOCK, INCONCLUSIVE or ERROR."""
+    exit_code: int
+    reasons: tuple[Reason, ...] = ()
+    code: str = ""
+    """For INCONCLUSIVE: no_baseline, incomparable, no_gates or underpowered."""
+    provisional: bool = False
+    """True for a red fast run: the full set decides."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One finished exam: everything a report, a verdict file or a baseline is made from."""
+
+    exam: Exam
+    verdict: Verdict
+    run_id: str
+    folder: Path
+    started: dt.datetime
+    as_of: dt.date
+    fingerprints: Mapping[str, str]
+    provenance: Mapping[str, Any]

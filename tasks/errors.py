@@ -1,0 +1,70 @@
+"""What can go wrong, and the exit code each kind ends with.
+
+KbgateError                     4  could not measure
+├── InputError                  2  a file or a setting is wrong: every mistake of it, at once
+│   ├── UnknownPart             2  a name that no registered part has
+│   └── BaselineDamaged         2  baseline files unreadable, of another schema, or disagreeing with each other
+├── Refused                     1  a baseline update or a promotion that the rules forbid
+└── Unmeasured                  4  the store, the model or the run is not what it should be
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One mistake in one place, as a sentence for the person who must mend it."""
+
+    file: str
+    line: int
+    """1-based; 0 where a file has no lines to speak of (TOML paths stand in the sentence)."""
+    sentence: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.sentence}"
+
+
+class KbgateError(Exception):
+    """Something kept kbgate from measuring."""
+
+    exit_code = 4
+
+
+class InputError(KbgateError):
+    """A file or a setting is wrong."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Iterable[Problem]):
+        self.problems = sorted(set(problems))
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class UnknownPart(InputError):
+    """A name that no registered part has."""
+
+
+class BaselineDamaged(InputError):
+    """The committed baseline cannot be trusted."""
+
+
+class Refused(KbgateError):
+    """The rules forbid what was asked."""
+
+    exit_code = 1
+
+
+class Unmeasured(KbgateError):
+    """The measurement itself failed, so there is nothing to judge."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A half sentence naming the nearest known word, or all of them where none is near."""
+    known = sorted(known)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known) or 'none'}"

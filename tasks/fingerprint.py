@@ -1,0 +1,69 @@
+"""The four content hashes a verdict is bound to: index, golden, policy, baseline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from typing import Any
+
+import pandas as pd
+
+from tasks.domain import Model, rows_of
+from tasks.records import canonical, digest
+from tasks.registry import METRICS
+from tasks.settings import Section, Suite
+
+LENGTH = 16
+
+
+def index_fingerprint(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, model: Model, versions: dict[str, int]) -> str:
+    """What is searched: rows, their chunks, weights, prefixes, backend, [index]; `versions`: chunker and analyser."""
+    state = hashlib.sha256()
+    head = {
+        "weights": model.weights,
+        "prefixes": [suite.embedding.query_prefix, suite.embedding.passage_prefix],
+        "normalised": True,
+        "backend": f"chromadb {version('chromadb')}",
+        "versions": versions,
+        "index": _plain(suite.index),
+    }
+    state.update(canonical(head).encode())
+    for record in (*rows_of(rows), *rows_of(members)):
+        state.update(canonical(record).encode())
+    return state.hexdigest()[:LENGTH]
+
+
+def golden_fingerprint(cases: pd.DataFrame) -> str:
+    """The cases: ids and content hashes, in any order."""
+    return digest(sorted(zip(cases["id"], cases["hash"], strict=True)), LENGTH)
+
+
+def policy_fingerprint(suite: Suite, floors: dict[str, float]) -> str:
+    """What counts as red: gates, k, unit, pass mark, method and its settings, metric versions."""
+    policy = {
+        "gates": {name: _plain(gate) for name, gate in suite.gates.items()},
+        "floors": floors,
+        "slices": [_plain(s) for s in suite.slices],
+        "allowances": [_plain(a) for a in suite.allowances],
+        "acceptance": suite.acceptance,
+        "k": [suite.top_k, list(suite.cuts)],
+        "unit": suite.unit,
+        "pass_mark": suite.pass_mark,
+        "retrieval": {
+            name: _plain(suite.retrieval)[name] for name in ("method", "candidates", "rrf_k", "rerank", "min_similarity")
+        },
+        "metrics": {m.name: m.version for m in METRICS.values()},
+    }
+    return digest(policy, LENGTH)
+
+
+def kb_fingerprint(cards: pd.DataFrame) -> str:
+    """The cards as such: ids and content hashes."""
+    return digest(sorted(zip(cards["id"], cards["hash"], strict=True)), LENGTH)
+
+
+def _plain(section: Section) -> dict[str, Any]:
+    # Through JSON, so that dates and tuples read the same whether they come from a file or from a default.
+    plain: dict[str, Any] = json.loads(section.model_dump_json())
+    return plain

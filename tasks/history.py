@@ -1,0 +1,66 @@
+"""What each run of a suite came to, a line a run, in the order they ended.
+
+`.kbgate/history/<suite>.jsonl`, only ever appended to, each line in one write, so that runs which end together do not mix.
+A line that cannot be read (a full disk, a power cut) is skipped by readers; it never hides the others.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tasks.records import canonical, parse_json
+
+SCHEMA = 1
+
+
+def path_of(home: Path, suite: str) -> Path:
+    """The history file of a suite."""
+    return home / "history" / f"{suite}.jsonl"
+
+
+def append_history(home: Path, document: dict[str, Any]) -> None:
+    """Append one run, from its verdict document: verdict, mode, fingerprints, means with n, counts, changed cases."""
+    kept = (
+        "suite", "run", "time", "mode", "method", "verdict", "exit_code", "code", "fingerprints", "kb", "counts",
+        "newly_failing", "newly_passing",
+    )  # fmt: skip
+    line = {
+        "schema": SCHEMA,
+        **{name: document[name] for name in kept},
+        "means": {f["metric"]: {"mean": f["current"], "n": f["n"]} for f in document["figures"] if not f["slice"]
+                  and f["lane"] == document["method"]},
+    }  # fmt: skip
+    path = path_of(home, document["suite"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        # A torn last line must not swallow this one: it begins with a line end of its own where one is missing.
+        start = b"\n" if os.fstat(handle).st_size and not _ends_line(path) else b""
+        os.write(handle, start + canonical(line).encode() + b"\n")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _ends_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def read_history(home: Path, suite: str) -> list[dict[str, Any]]:
+    """Every readable line, oldest first."""
+    path = path_of(home, suite)
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        try:
+            line = parse_json(text)
+        except ValueError:
+            continue
+        if isinstance(line, dict) and line.get("schema") == SCHEMA:
+            lines.append(line)
+    return lines

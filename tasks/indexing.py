@@ -1,0 +1,169 @@
+"""Chunks made into the rows of an index, and the rows put into a throw-away Chroma store.
+
+A row is one distinct (embedded text, filterable fields) and lists its chunks and cards: many identical vectors, such as one
+footer on every card, break an HNSW graph whatever its parameters. Rows go in sorted by id, and `ef_search = "auto"` searches
+all of a small index, because Chroma's default graph ranks differently at each build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.domain import MEMBER_COLUMNS, ROW_COLUMNS, Index, KnowledgeBase, rows_of
+from tasks.errors import Unmeasured
+from tasks.predicates import store_fields
+from tasks.records import canonical
+from tasks.settings import Suite
+from tasks.vectors import Vectors
+
+_AUTO_UP_TO = 10_000
+_BATCH = 1000
+
+
+def build_rows(suite: Suite, kb: KnowledgeBase, chunks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of an index (`ROW_COLUMNS`, by id) and their members (`MEMBER_COLUMNS`, by row and chunk)."""
+    fields = {card["id"]: store_fields(card, suite.kb.filterable) for card in rows_of(kb.cards)}
+    languages = kb.cards.set_index("id")["language"].to_dict()
+    keys = {card: canonical(of_card) for card, of_card in fields.items()}
+    rows: dict[str, tuple[str, str, str, dict[str, Any]]] = {}
+    members = []
+    for piece in rows_of(chunks):
+        text, card = piece["text"], piece["card"]
+        row = hashlib.sha256(f"{len(text)}:{text}{keys[card]}".encode()).hexdigest()[:24]
+        rows[row] = (row, text, languages[card], fields[card])
+        members.append((row, piece["id"], card))
+    return (
+        pd.DataFrame([rows[row] for row in sorted(rows)], columns=list(ROW_COLUMNS)),
+        pd.DataFrame(sorted(members), columns=list(MEMBER_COLUMNS)),
+    )
+
+
+@contextlib.contextmanager
+def temporary_store() -> Iterator[Path]:
+    """A folder for one run's store, its own whatever else runs, removed at the end whatever happens."""
+    folder = Path(tempfile.mkdtemp(prefix="kbgate-"))
+    try:
+        yield folder
+    finally:
+        _close(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_CLIENTS: dict[Path, Any] = {}
+"""Open clients by folder: Chroma keeps one system a path alive, and a removed folder would live on in it."""
+
+
+def _client(folder: Path) -> Any:
+    if folder not in _CLIENTS:
+        import chromadb
+        from chromadb.config import Settings
+
+        _CLIENTS[folder] = chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
+    return _CLIENTS[folder]
+
+
+def _close(folder: Path) -> None:
+    client = _CLIENTS.pop(folder, None)
+    if client is not None:
+        client.close()
+
+
+def _no_embedder() -> Any:
+    """An embedding function that refuses: `None` would let Chroma fetch a model of its own."""
+    from chromadb import Documents, EmbeddingFunction, Embeddings
+
+    class NoEmbedder(EmbeddingFunction[Documents]):
+        def __init__(self) -> None:
+            pass
+
+        def __call__(self, input: Documents) -> Embeddings:
+            raise RuntimeError("kbgate gives every vector itself")
+
+        @staticmethod
+        def name() -> str:
+            return "kbgate-none"
+
+        @staticmethod
+        def build_from_config(config: dict[str, Any]) -> EmbeddingFunction[Documents]:
+            return NoEmbedder()
+
+        def get_config(self) -> dict[str, Any]:
+            return {}
+
+    return NoEmbedder()
+
+
+def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vectors, fingerprint: str, store: Path) -> Index:
+    """Put the rows into a collection of `store` and read back what arrived; raises `Unmeasured` when anything is short.
+
+    A row's document is its embedded text; its metadata are the filterable fields and the `_chunks` and `_cards` it stands for.
+    """
+    if len(rows) != len(vectors) or not np.isfinite(vectors).all():
+        raise Unmeasured(f"{len(rows)} rows but {len(vectors)} finite vectors: nothing to ingest")
+    settings = suite.index
+    hnsw = {
+        "space": settings.space,
+        "max_neighbors": settings.max_neighbors,
+        "ef_construction": settings.ef_construction,
+        "ef_search": ef_search(suite, len(rows)),
+    }
+    name = f"{suite.name}-{fingerprint}"
+    collection = _client(store).create_collection(
+        name, embedding_function=_no_embedder(), configuration={"hnsw": hnsw}, metadata={"fingerprint": fingerprint}
+    )
+    chunks: dict[str, list[str]] = {}
+    cards: dict[str, list[str]] = {}
+    for member in rows_of(members):
+        chunks.setdefault(member["row"], []).append(member["chunk"])
+        cards.setdefault(member["row"], []).append(member["card"])
+    for at in range(0, len(rows), _BATCH):
+        part = rows_of(rows.iloc[at : at + _BATCH])
+        collection.add(
+            ids=[row["id"] for row in part],
+            embeddings=vectors[at : at + _BATCH],
+            documents=[row["text"] for row in part],
+            metadatas=[
+                {**row["fields"], "_chunks": chunks[row["id"]], "_cards": sorted(set(cards[row["id"]]))} for row in part
+            ],
+        )
+    _verify(collection, rows)
+    return Index(rows, members, vectors, fingerprint, store, name)
+
+
+def _verify(collection: Any, rows: pd.DataFrame) -> None:
+    count = collection.count()
+    if count != len(rows):
+        raise Unmeasured(f"the store holds {count} of {len(rows)} rows")
+    stored: set[str] = set()
+    for at in range(0, count, _BATCH):
+        stored.update(collection.get(limit=_BATCH, offset=at, include=[])["ids"])
+    lost = set(rows["id"]) - stored
+    if lost:
+        raise Unmeasured(f"the store lost {len(lost)} of {len(rows)} rows, {min(lost)} among them")
+
+
+def ef_search(suite: Suite, count: int) -> int:
+    """How many rows a search looks at: all of a small index, so that every build of it ranks alike."""
+    if suite.index.ef_search != "auto":
+        return suite.index.ef_search
+    return max(count, suite.retrieval.candidates) if count <= _AUTO_UP_TO else 400
+
+
+def open_search(index: Index) -> Callable[[Vectors, dict[str, Any], int], list[tuple[str, float]]]:
+    """A search of the store: the (row id, cosine similarity) pairs nearest to a vector among the rows that satisfy `where`."""
+    collection = _client(index.store).get_collection(index.collection, embedding_function=_no_embedder())
+
+    def nearest(vector: Vectors, where: dict[str, Any], count: int) -> list[tuple[str, float]]:
+        found = collection.query(query_embeddings=vector[None, :], n_results=count, where=where, include=["distances"])
+        return [(row, 1.0 - float(d)) for row, d in zip(found["ids"][0], found["distances"][0], strict=True)]
+
+    return nearest

@@ -1,0 +1,162 @@
+"""Files read as records: the place of each is kept, hostile characters are cleaned, no type is guessed, no line lost.
+
+Also the two things every writer needs: canonical JSON (the same content gives the same bytes) and replacing a file at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import unicodedata
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from tasks.errors import InputError, Problem, did_you_mean
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+class Record(NamedTuple):
+    """One object read from a file, and where it stood."""
+
+    file: str
+    line: int
+    content: dict[str, Any]
+
+
+def clean(value: Any) -> Any:
+    """The value with control characters and lone surrogates replaced one for one, so that character offsets stay."""
+    if isinstance(value, str):
+        return _UNPRINTABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {clean(k): clean(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [clean(v) for v in value]
+    return value
+
+
+def nfc(text: str) -> str:
+    """Text in the one Unicode form in which ids and excerpts are compared."""
+    return unicodedata.normalize("NFC", text)
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys, no spaces and no NaN: equal content, equal text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any, length: int = 64) -> str:
+    """The first hex digits of the sha256 of a value's canonical JSON."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()[:length]
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def parse_json(text: str) -> Any:
+    """JSON without NaN and Infinity, cleaned."""
+    return clean(json.loads(text, parse_constant=_no_constant))
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file, with or without a byte order mark, whatever its line ends."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError([Problem(path.name, 0, f"not found in {path.parent}")]) from None
+    except UnicodeDecodeError as error:
+        raise InputError([Problem(path.name, 0, f"is not UTF-8 (byte {error.start}); save it as UTF-8")]) from None
+    except OSError as error:
+        raise InputError([Problem(path.name, 0, f"cannot be read: {error.strerror}")]) from None
+
+
+def read_jsonl(path: Path) -> tuple[list[Record], list[Problem]]:
+    """The objects of a JSONL file, and a problem for each line that is none."""
+    records, problems = [], []
+    # Not splitlines(): a card's text may hold U+2028 or a form feed, which end no line of a JSONL file.
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            content = parse_json(line)
+        except ValueError as error:
+            problems.append(Problem(path.name, number, f"is not valid JSON ({error})"))
+            continue
+        if isinstance(content, dict):
+            records.append(Record(path.name, number, content))
+        else:
+            problems.append(Problem(path.name, number, f"needs an object {{...}}, found {type(content).__name__}"))
+    return records, problems
+
+
+def read_table(path: Path, delimiter: str = ",") -> list[Record]:
+    """The rows of a CSV or TSV file with a header line, every value as the text it is; empty values left out."""
+    rows = csv.reader(read_text(path).splitlines(keepends=True), delimiter=delimiter)
+    header = [clean(name.strip()) for name in next(rows, [])]
+    records = []
+    for row in rows:
+        if not row:
+            continue
+        if len(row) != len(header):
+            problem = Problem(path.name, rows.line_num, f"has {len(row)} fields where the header has {len(header)}")
+            raise InputError([problem])
+        records.append(Record(path.name, rows.line_num, {k: clean(v) for k, v in zip(header, row, strict=True) if v}))
+    return records
+
+
+def problems_of(error: ValidationError, file: str, line: int, model: type[BaseModel]) -> Iterator[Problem]:
+    """A pydantic error as sentences: what was found, what is allowed, the nearest known name."""
+    for detail in error.errors(include_url=False):
+        where = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            yield Problem(
+                file, line, f"unknown key '{where}'; {did_you_mean(where.split('.')[-1], _keys(model, detail['loc']))}"
+            )
+        elif detail["type"] == "missing":
+            yield Problem(file, line, f"'{where}' is missing")
+        else:
+            message = detail["msg"].removeprefix("Value error, ")
+            found = "" if isinstance(detail["input"], dict) else f" (found {detail['input']!r})"
+            yield Problem(file, line, f"{where + ': ' if where else ''}{message}{found}")
+
+
+def _keys(model: type[BaseModel], place: tuple[int | str, ...]) -> Iterable[str]:
+    """The keys that are known where an unknown one stood."""
+    for part in place[:-1]:
+        by_alias = {f.alias or name: f for name, f in model.model_fields.items()}
+        inner = by_alias[str(part)].annotation if str(part) in by_alias else None
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            model = inner
+    return [f.alias or name for name, f in model.model_fields.items()]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file at once: after a crash it is the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

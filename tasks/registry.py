@@ -1,0 +1,199 @@
+"""Named parts, filled by decorators: a new part is one decorated function in the folder of its kind, nothing else.
+
+A registry imports the modules of its kind when it is first asked, so a file that is dropped into the folder is found and
+nothing is imported that no one asks for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from tasks.domain import Exam, Judged, Question, Ranked
+from tasks.errors import Problem, UnknownPart, did_you_mean
+from tasks.settings import Suite
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T]):
+    """The parts of one kind, by name; an unknown name raises `UnknownPart` with the nearest one."""
+
+    def __init__(self, kind: str, home: str):
+        self.kind, self._home = kind, home
+        self._parts: dict[str, T] = {}
+        self._loaded = False
+
+    def add(self, name: str, part: T) -> None:
+        """Register a part; two parts of one name are a programming error."""
+        if name in self._parts:
+            raise ValueError(f"two {self.kind}s are called '{name}'")
+        self._parts[name] = part
+
+    def _load(self) -> dict[str, T]:
+        if not self._loaded:
+            self._loaded = True
+            module = importlib.import_module(self._home)
+            for found in pkgutil.iter_modules(getattr(module, "__path__", [])):
+                importlib.import_module(f"{self._home}.{found.name}")
+        return self._parts
+
+    def __getitem__(self, name: str) -> T:
+        parts = self._load()
+        if name not in parts:
+            raise UnknownPart([Problem(self.kind, 0, f"unknown {self.kind} '{name}'; {did_you_mean(name, parts)}")])
+        return parts[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._load()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._load()))
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+
+def first_line(function: Callable[..., Any]) -> str:
+    """The sentence a report prints about a part."""
+    return (inspect.getdoc(function) or "").split("\n", 1)[0]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A declared metric: how it is computed for one case, and how its figure is to be read."""
+
+    name: str
+    compute: Callable[[Judged, int], float | None]
+    """None where the metric is not defined for the case: it then contributes no key, never a 0."""
+    source: str
+    version: int = 1
+    at_k: bool = True
+    """False where the figure has no cut-off: its key is the bare name."""
+    at_candidates: bool = False
+    """True where the figure is also computed at depth `retrieval.candidates`."""
+    higher_is_better: bool = True
+    low: float = 0.0
+    high: float = 1.0
+    judges_gold: bool = True
+    """True where the figure says whether gold was found; a gate without one such figure judges nothing."""
+    monotone: bool = True
+    """True where moving a relevant card up can never worsen the figure."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence, the docstring's first line."""
+        return first_line(self.compute)
+
+    def key(self, k: int) -> str:
+        """The name a figure carries everywhere: `ndcg@10` in settings, columns, JSON and reports."""
+        return f"{self.name}@{k}" if self.at_k else self.name
+
+
+class Search(Protocol):
+    """Ask an index a batch of questions: one `Ranked` per question, in their order."""
+
+    def __call__(self, questions: Sequence[Question], k: int) -> list[Ranked]:
+        """Answer each question with at least k cards where so many are eligible."""
+
+
+@dataclass(frozen=True)
+class Retriever:
+    """A declared retrieval method."""
+
+    name: str
+    connect: Callable[..., Search]
+    """`connect(index, suite) -> Search`; the search is used within one run."""
+    lanes: tuple[str, ...] = ()
+    """Methods whose rankings it fuses; empty where it ranks by itself."""
+    short_list_is_legal: bool = False
+    """True where fewer than k cards is an honest answer (words that no card has)."""
+    reference: str = ""
+    """The method that answers the same over the same vectors without an approximate index."""
+    fuse: Callable[..., list[tuple[str, float]]] | None = None
+    """`fuse(lanes, suite)` for a method with lanes: their rankings made into one."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A declared rule of the gate: looks at the exam, says nothing or one sentence for each thing it blocks."""
+
+    name: str
+    look: Callable[[Exam], Any]
+    level: str
+    """`critical`, `supporting` or `advisory`; `gated` checks take it from the suite's [gates]."""
+    looks_at_rankings: bool = False
+
+    @property
+    def summary(self) -> str:
+        """One sentence, the docstring's first line."""
+        return first_line(self.look)
+
+
+METRICS: Registry[Metric] = Registry("metric", "tasks.metrics")
+RETRIEVERS: Registry[Retriever] = Registry("retrieval method", "tasks.retrieval")
+CHUNKERS: Registry[Callable[[str, int, int], list[tuple[int, int]]]] = Registry("chunking method", "tasks.chunking")
+CHECKS: Registry[Check] = Registry("check", "tasks.gate")
+
+
+def metric(name: str, *, source: str, **declared: Any) -> Callable[[Callable[[Judged, int], float | None]], Metric]:
+    """Declare a metric: `@metric("recall", source="...") def recall(case, k)`."""
+
+    def declare(compute: Callable[[Judged, int], float | None]) -> Metric:
+        part = Metric(name, compute, source, **declared)
+        METRICS.add(name, part)
+        return part
+
+    return declare
+
+
+def retriever(name: str, **declared: Any) -> Callable[[Callable[..., Search]], Callable[..., Search]]:
+    """Declare a retrieval method: `@retriever("bm25") def bm25(index, suite)` returns its search."""
+
+    def declare(connect: Callable[..., Search]) -> Callable[..., Search]:
+        RETRIEVERS.add(name, Retriever(name, connect, **declared))
+        return connect
+
+    return declare
+
+
+def chunker(name: str) -> Callable[[T], T]:
+    """Declare a chunking method: `f(text, size, overlap)` returns character spans (start, end), end exclusive."""
+
+    def declare(split: T) -> T:
+        CHUNKERS.add(name, split)  # type: ignore[arg-type]
+        return split
+
+    return declare
+
+
+def check(name: str, *, level: str, looks_at_rankings: bool = False) -> Callable[[T], T]:
+    """Declare a gate check: `f(exam)` returns the `Reason`s that speak against the index, or nothing."""
+
+    def declare(look: T) -> T:
+        CHECKS.add(name, Check(name, look, level, looks_at_rankings))  # type: ignore[arg-type]
+        return look
+
+    return declare
+
+
+def cuts_of(part: Metric, suite: Suite) -> list[int]:
+    """The cut-offs a metric is computed at in a suite; one of them, unused, for a metric that has none."""
+    if not part.at_k:
+        return [suite.top_k]
+    return sorted({*suite.cuts, *([suite.retrieval.candidates] if part.at_candidates else [])})
+
+
+def figure_keys(suite: Suite) -> list[str]:
+    """Every figure a run of the suite can carry, in the order reports print them."""
+    return [part.key(k) for part in METRICS.values() for k in cuts_of(part, suite)]
+
+
+def metric_of(key: str) -> tuple[Metric, int | None]:
+    """Read `ndcg@10` back: the metric and its cut-off (None for metrics without one)."""
+    name, _, cut = key.partition("@")
+    return METRICS[name], int(cut) if cut else None

@@ -1,0 +1,105 @@
+"""Every case asked once: questions made from cases, answers checked, rankings kept as one run."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tasks.domain import ANSWER_COLUMNS, HIT_COLUMNS, REFERENCE, Index, Outcome, Question, Ranked, Run, rows_of
+from tasks.errors import Unmeasured
+from tasks.predicates import both, in_store_values, valid_on
+from tasks.records import canonical
+from tasks.registry import RETRIEVERS, Retriever
+from tasks.retrieval.lanes import Eligible, Hits, fault
+from tasks.settings import Suite
+from tasks.vectors import Vectors
+
+
+def questions_of(cases: pd.DataFrame, vectors: Vectors, day: dt.date) -> list[Question]:
+    """One question per case: validity on `day`, `filter` and `entitled` joined into one predicate for the store."""
+    questions = []
+    for case, vector in zip(rows_of(cases), vectors, strict=True):
+        extra = [in_store_values(case[name]) for name in ("filter", "entitled") if case[name] is not None]
+        questions.append(Question(case["query"], case["language"], both(valid_on(day), *extra), vector))
+    return questions
+
+
+def retrieve(suite: Suite, index: Index, cases: pd.DataFrame, vectors: Vectors, day: dt.date, mode: str) -> Run:
+    """Ask every case with the suite's method; hits in `HIT_COLUMNS`, one line per case in `ANSWER_COLUMNS`."""
+    method = RETRIEVERS[suite.retrieval.method]
+    questions = questions_of(cases, vectors, day)
+    k = suite.cuts[-1]
+    given = method.connect(index, suite)(questions, k)
+    if len(given) != len(questions):
+        raise Unmeasured(f"{method.name} answered {len(given)} of {len(questions)} questions")
+    eligible, cards = Eligible(index), set(index.members["card"])
+    answers = [
+        _checked(answer, method, eligible.cards(question.where or {}), cards, suite)
+        for answer, question in zip(given, questions, strict=True)
+    ]
+    exact = _references(method, index, suite, questions, answers)
+    hits, lines = [], []
+    for case, question, answer, reference in zip(cases["id"], questions, answers, exact, strict=True):
+        for lane, ranking in {**answer.lanes, **reference}.items():
+            hits += [(lane, case, rank, card, score) for rank, (card, score) in enumerate(ranking, start=1)]
+        where = question.where or {}
+        lines.append(
+            (
+                case,
+                str(answer.outcome),
+                round(answer.ms, 3),
+                eligible.cards(where),
+                answer.extended,
+                answer.detail,
+                canonical(where),
+            )
+        )
+    return Run(
+        method.name,
+        pd.DataFrame(hits, columns=list(HIT_COLUMNS)),
+        pd.DataFrame(lines, columns=list(ANSWER_COLUMNS)),
+        mode,
+    )
+
+
+def _checked(answer: Ranked, method: Retriever, eligible: int, cards: set[str], suite: Suite) -> Ranked:
+    """The answer, or the outcome that says why it is none; a failed answer keeps no hit."""
+    hits = answer.lanes.get(method.name, ())
+    outcome, detail = answer.outcome, answer.detail
+    least = min(suite.cuts[-1], eligible)
+    if outcome.measured:
+        if answer.ms > suite.retrieval.timeout_s * 1000:
+            outcome, detail = Outcome.TIMEOUT, f"{answer.ms / 1000:.1f} s; {suite.retrieval.timeout_s:g} s are allowed"
+        elif broken := fault(hits, dict.fromkeys(cards)):
+            outcome, detail = Outcome.MALFORMED, broken
+        elif len(hits) < least and not method.short_list_is_legal:
+            outcome, detail = Outcome.MALFORMED, f"{len(hits)} cards where {least} are eligible"
+        else:
+            outcome = Outcome.ANSWERED if hits else Outcome.EMPTY
+    return Ranked(outcome, answer.lanes if outcome.measured else {}, answer.ms, answer.extended, detail)
+
+
+def _references(
+    method: Retriever, index: Index, suite: Suite, questions: Sequence[Question], answers: Sequence[Ranked]
+) -> list[dict[str, Hits]]:
+    """For each question, the exact lane beside each approximate one, and the method's ranking had it used them."""
+    lanes = method.lanes or (method.name,)
+    exact = {lane: RETRIEVERS[lane].reference for lane in lanes if RETRIEVERS[lane].reference}
+    if not exact:
+        return [{} for _ in questions]
+    searched = {
+        reference: RETRIEVERS[reference].connect(index, suite)(questions, suite.cuts[-1]) for reference in exact.values()
+    }
+    found: list[dict[str, Hits]] = []
+    for place, answer in enumerate(answers):
+        own: Mapping[str, Any] = answer.lanes
+        replaced = {ref: list(searched[ref][place].lanes.get(ref, ())) for ref in exact.values()}
+        if not answer.outcome.measured:
+            found.append({})
+            continue
+        lists = [replaced[exact[lane]] if lane in exact else list(own[lane]) for lane in lanes]
+        found.append({**replaced, REFERENCE: method.fuse(lists, suite) if method.fuse else lists[0]})
+    return found

@@ -1,0 +1,141 @@
+"""One run's files: verdict.json, report.md, run.parquet, scores.parquet, run.trec and qrels.trec.
+
+Each file is replaced at once; verdict.json is written last, so that a folder which holds one holds the others too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from tasks.domain import Evaluation, Run, rows_of
+from tasks.fingerprint import kb_fingerprint
+from tasks.records import write_text
+
+VERDICT_SCHEMA = 1
+_TREC_DEPTH = 1000
+
+
+def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
+    """The verdict as JSON values, by `reports/schemas/verdict.v1.schema.json`: versioned, without NaN."""
+    exam, verdict = evaluation.exam, evaluation.verdict
+    comparison, changes = exam.comparison, exam.comparison.changes
+
+    def changed(kind: str) -> list[str]:
+        return changes.loc[changes["change"] == kind, "case"].tolist()
+
+    return {
+        "schema": VERDICT_SCHEMA,
+        "suite": exam.suite.name,
+        "run": evaluation.run_id,
+        "build": evaluation.run_id,
+        "time": evaluation.started.isoformat(timespec="seconds"),
+        "as_of": evaluation.as_of.isoformat(),
+        "mode": exam.run.mode,
+        "method": exam.run.method,
+        "top_k": exam.suite.top_k,
+        "verdict": verdict.name,
+        "exit_code": verdict.exit_code,
+        "code": verdict.code,
+        "provisional": verdict.provisional,
+        "reasons": [
+            {"check": r.check, "level": r.level, "sentence": r.sentence, "cases": list(r.cases), "code": r.code}
+            for r in verdict.reasons
+        ],
+        "fingerprints": dict(evaluation.fingerprints),
+        "kb": kb_fingerprint(exam.kb.cards),
+        "newly_failing": changed("newly_failing"),
+        "newly_passing": changed("newly_passing"),
+        "slipped": changed("slipped"),
+        "unbaselined_failing": changed("unbaselined_failing"),
+        "cases": {
+            "asked": len(exam.asked),
+            "compared": len(comparison.common) if exam.baseline else 0,
+            "new": list(comparison.new),
+            "removed": list(comparison.removed),
+            "edited": list(comparison.edited),
+        },
+        "outcomes": {str(k): int(v) for k, v in sorted(exam.run.answers["outcome"].value_counts().items())},
+        "extended": int(exam.run.answers["extended"].sum()),
+        "figures": [
+            {k: _number(v) if k in ("baseline", "current", "delta") else v for k, v in row.items()}
+            for row in rows_of(comparison.figures)
+        ],
+        "counts": evaluation.provenance["counts"],
+        "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
+    }
+
+
+def _number(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None
+
+
+def write_run(evaluation: Evaluation, document: dict[str, Any], report: str) -> None:
+    """Write the run's files into its folder."""
+    folder, exam = evaluation.folder, evaluation.exam
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_parquet(run_table(exam.run), folder / "run.parquet")
+    _write_parquet(exam.scores.figures, folder / "scores.parquet")
+    write_text(folder / "report.md", report)
+    write_text(folder / "run.trec", trec_run(exam.run))
+    write_text(folder / "qrels.trec", trec_judgments(exam.scores.placements))
+    write_text(folder / "verdict.json", json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _write_parquet(table: pd.DataFrame, path: Path) -> None:
+    temporary = path.with_suffix(".tmp")
+    table.to_parquet(temporary, index=False)
+    temporary.replace(path)
+
+
+def run_table(run: Run) -> pd.DataFrame:
+    """One row per (case, card) that any lane held: rank and score of the method, rank in each lane, and how the case went.
+
+    A card only a lane held has no rank; a case that brought nothing back has one row without a card.
+    """
+    wide = run.hits.pivot(index=["case", "card"], columns="lane", values=["rank", "score"])
+    table = pd.DataFrame(index=wide.index)
+    lanes = sorted(set(run.hits["lane"]) - {run.method})
+    table["rank"] = wide[("rank", run.method)] if len(wide) else pd.Series(dtype=float)
+    table["score"] = wide[("score", run.method)] if len(wide) else pd.Series(dtype=float)
+    for lane in lanes:
+        table[f"rank_{lane}"] = wide[("rank", lane)]
+        table[f"score_{lane}"] = wide[("score", lane)]
+    table = table.reset_index()
+    table["unit"] = table["card"]
+    answers = run.answers[["case", "outcome", "ms", "detail", "predicate"]]
+    table = answers.merge(table, on="case", how="left").sort_values(["case", "rank", "card"], ignore_index=True)
+    ranks = [name for name in table.columns if name.startswith("rank")]
+    table[ranks] = table[ranks].astype("Int32")
+    first = ["case", "rank", "unit", "card", "score"]
+    return table[[*first, *(name for name in table.columns if name not in first)]]
+
+
+def trec_run(run: Run) -> str:
+    """The ranking in TREC form. Scores fall strictly with rank: trec_eval reads float32 and breaks ties by descending id."""
+    own = run.hits[(run.hits["lane"] == run.method) & (run.hits["rank"] <= _TREC_DEPTH)].sort_values(["case", "rank"])
+    lines = (
+        f"{_token(case)} Q0 {_token(card)} {rank} {_TREC_DEPTH + 1 - rank} {run.method}\n"
+        for case, card, rank in zip(own["case"], own["card"], own["rank"], strict=True)
+    )
+    return "".join(lines)
+
+
+def trec_judgments(placements: pd.DataFrame) -> str:
+    """The judgments in TREC form, only what each asker may see."""
+    return "".join(
+        f"{_token(case)} 0 {_token(card)} {grade}\n"
+        for case, grades in zip(placements["case"], placements["grades"], strict=True)
+        for card, grade in sorted(grades.items())
+    )
+
+
+def _token(name: str) -> str:
+    """An id without white space, as TREC files need it; `%` is escaped too, so that it reads back."""
+    return re.sub(r"[\s%]", lambda found: quote(found.group()), name)

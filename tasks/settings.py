@@ -1,0 +1,193 @@
+"""The schema of suite.toml: every key, its default, what is allowed. `suite.py` reads a file into it.
+
+Keys that the schema knows and this version cannot honour yet are refused by `suite.py`, never ignored: a setting that does
+nothing would be a promise.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from string import Formatter
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Level = Literal["critical", "supporting", "advisory"]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+class Section(BaseModel):
+    """A table of suite.toml: no unknown keys, no type guessing, never changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Kb(Section):
+    """[kb]: where the cards are."""
+
+    path: str = "cards.jsonl"
+    on_bad_card: Literal["refuse", "reject"] = "refuse"
+    filterable: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+
+class Chunking(Section):
+    """[chunking]: sizes in characters."""
+
+    method: str = "recursive"
+    size: Annotated[int, Field(ge=16)] = 384
+    overlap: Annotated[int, Field(ge=0)] = 64
+
+    @model_validator(mode="after")
+    def _overlap_is_smaller(self) -> Chunking:
+        if self.overlap * 2 > self.size:
+            raise ValueError(f"overlap = {self.overlap} is more than half of size = {self.size}")
+        return self
+
+
+class Embedding(Section):
+    """[embedding]: the model and the text it reads."""
+
+    model: str = DEFAULT_MODEL
+    endpoint: str = ""
+    text: str = "{title}\n{description}\n{chunk}"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    batch: Count = 32
+
+    @field_validator("text")
+    @classmethod
+    def _names_are_known(cls, text: str) -> str:
+        parts = list(Formatter().parse(text))
+        if any(spec or conversion for _, _, spec, conversion in parts) or not {
+            name for _, name, _, _ in parts if name is not None
+        } <= {"title", "description", "chunk"}:
+            raise ValueError("only {title}, {description} and {chunk} may stand in braces")
+        if "{chunk}" not in text:
+            raise ValueError("{chunk} is missing: nothing of the card would be embedded")
+        return text
+
+
+class IndexSettings(Section):
+    """[index]: Chroma's HNSW parameters."""
+
+    space: Literal["cosine"] = "cosine"
+    max_neighbors: Count = 48
+    ef_construction: Count = 400
+    ef_search: Count | Literal["auto"] = "auto"
+
+
+class Retrieval(Section):
+    """[retrieval]: the method under examination."""
+
+    method: str = "hybrid"
+    candidates: Count = 100
+    rrf_k: Count = 60
+    timeout_s: Annotated[float, Field(gt=0)] = 10
+    concurrency: Count = 4
+    min_similarity: float | None = None
+    rerank: dict[str, Any] | None = None
+    python: str | None = None
+    http: str | None = None
+    chroma: str | None = None
+    collection: str | None = None
+    run_file: str | None = None
+
+
+class Gate(Section):
+    """One line of [gates]: what a figure may do before it speaks against the index."""
+
+    tolerance: Annotated[float, Field(ge=0)] | None = None
+    floor: float | None = None
+    ceiling: float | None = None
+    rule: Literal["point", "significant", "noninferior"] = "point"
+    level: Level = "critical"
+    min_n: Count = 1
+    slack: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Gate:
+        if self.tolerance is None and self.floor is None and self.ceiling is None:
+            raise ValueError("needs a tolerance, a floor or a ceiling")
+        return self
+
+
+class Slice(Section):
+    """One [[slice]]: a limit on a part of the cases."""
+
+    by: Literal["language", "kind", "domain", "tier", "topic"]
+    metric: str
+    tolerance: Annotated[float, Field(ge=0)]
+    level: Level = "supporting"
+    min_n: Count = 30
+
+
+class Allow(Section):
+    """One [[allow]]: a dated exception, all four keys required."""
+
+    case: str
+    check: str
+    reason: str
+    until: dt.date
+
+
+class BaselineSettings(Section):
+    """[baseline]."""
+
+    max_age_days: Count = 90
+
+
+GATED_COUNTS = ("newly_failing", "unbaselined_failing")
+"""Lines of [gates] that limit a count of cases, as a share of those compared, rather than a metric."""
+
+DEFAULT_GATES = {
+    "contract": Gate(tolerance=0.02),
+    "ndcg": Gate(tolerance=0.02, level="supporting"),
+    "recall": Gate(tolerance=0.02, level="supporting"),
+    "newly_failing": Gate(ceiling=0, slack=1),
+    "unbaselined_failing": Gate(ceiling=0, level="supporting"),
+    "fidelity": Gate(floor=0.95),
+    "false_exclusion": Gate(ceiling=0.02),
+}
+"""What holds where suite.toml has no [gates] at all. A [gates] that is there is the whole of it."""
+
+
+class Suite(Section):
+    """A suite: what is measured, on what, and what counts as red."""
+
+    folder: Path
+    given: str = ""
+    """The folder as it was typed, for commands to type next."""
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+    top_k: Count = 10
+    k_values: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 3, 5, 10)
+    unit: Literal["card", "chunk", "span"] = "card"
+    fast: Count = 50
+    pass_mark: Annotated[float, Field(gt=0, le=1)] = 0.9
+    as_of: dt.date | Literal["today"] = "today"
+    kb: Kb = Kb()
+    chunking: Chunking = Chunking()
+    embedding: Embedding = Embedding()
+    index: IndexSettings = IndexSettings()
+    retrieval: Retrieval = Retrieval()
+    production: dict[str, Any] | None = None
+    engine: dict[str, Any] | None = None
+    acceptance: dict[str, Any] | None = None
+    gates: dict[str, Gate] = Field(default_factory=lambda: dict(DEFAULT_GATES))
+    slices: Annotated[tuple[Slice, ...], Field(alias="slice", strict=False)] = ()
+    allowances: Annotated[tuple[Allow, ...], Field(alias="allow", strict=False)] = ()
+    baseline: BaselineSettings = BaselineSettings()
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """Every k that is reported, the verdict's among them, ascending."""
+        return tuple(sorted({*self.k_values, self.top_k}))
+
+    @model_validator(mode="after")
+    def _candidates_cover_every_cut(self) -> Suite:
+        if self.retrieval.candidates < self.cuts[-1]:
+            raise ValueError(f"retrieval.candidates = {self.retrieval.candidates} is below the largest k, {self.cuts[-1]}")
+        return self

@@ -1,0 +1,122 @@
+"""A folder read as a suite: suite.toml against its schema, or a BEIR folder with the defaults."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tasks.errors import InputError, Problem, did_you_mean
+from tasks.records import clean, problems_of, read_text
+from tasks.registry import CHUNKERS, METRICS, RETRIEVERS, cuts_of, metric_of
+from tasks.settings import GATED_COUNTS, Section, Suite
+
+FILE = "suite.toml"
+
+
+def load_suite(folder: Path) -> Suite:
+    """Read and check a suite's settings; raises `InputError` with every mistake at its TOML path."""
+    given, folder = str(folder), folder.resolve()
+    if not folder.is_dir():
+        raise InputError([Problem(str(folder), 0, "is no folder; a suite is a folder with suite.toml")])
+    if not (folder / FILE).exists():
+        if not is_beir(folder):
+            raise InputError([Problem(str(folder), 0, "has neither suite.toml nor a BEIR corpus.jsonl + queries.jsonl")])
+        table: dict[str, Any] = {
+            "name": re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "beir",
+            "kb": {"path": "."},
+        }
+    else:
+        try:
+            table = clean(tomllib.loads(read_text(folder / FILE)))
+            unknown = [key for key in ("folder", "given") if key in table]
+            if unknown:
+                raise InputError([Problem(FILE, 0, f"unknown key '{unknown[0]}'")])
+        except tomllib.TOMLDecodeError as error:
+            raise InputError([Problem(FILE, 0, f"is not valid TOML: {error}")]) from None
+    try:
+        suite = Suite.model_validate({**table, "folder": folder, "given": given})
+    except ValidationError as error:
+        raise InputError(problems_of(error, FILE, 0, Suite)) from None
+    problems = [*_unknown_names(suite), *_not_available_yet(suite)]
+    if problems:
+        raise InputError(problems)
+    return suite
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether a folder is a collection in BEIR form."""
+    return (folder / "corpus.jsonl").is_file() and (folder / "queries.jsonl").is_file()
+
+
+def _unknown_names(suite: Suite) -> list[Problem]:
+    """Names that no registered part has."""
+    problems = []
+
+    def known(path: str, name: str, names: list[str]) -> None:
+        if name not in names:
+            problems.append(Problem(FILE, 0, f"{path}: unknown '{name}'; {did_you_mean(name, names)}"))
+
+    known("chunking.method", suite.chunking.method, list(CHUNKERS))
+    if suite.retrieval.method != "external":
+        known("retrieval.method", suite.retrieval.method, [*RETRIEVERS, "external"])
+    for name, gate in suite.gates.items():
+        bare = name.partition("@")[0]
+        known(f"gates.{name}", bare, [*METRICS, *GATED_COUNTS])
+        if bare in METRICS:
+            problems += _cut_mistakes(name, suite)
+        elif gate.ceiling is None or gate.tolerance is not None or gate.floor is not None:
+            problems.append(Problem(FILE, 0, f"gates.{name}: takes a ceiling (a share of the cases), nothing else"))
+        if gate.slack is not None and name != "newly_failing":
+            problems.append(Problem(FILE, 0, f"gates.{name}.slack: only newly_failing has a slack"))
+    return problems
+
+
+def _cut_mistakes(name: str, suite: Suite) -> list[Problem]:
+    """A cut-off in a gate's name that is no number, is not computed, or that the metric does not have."""
+    bare, _, cut = name.partition("@")
+    if not cut:
+        return []
+    if not METRICS[bare].at_k:
+        return [Problem(FILE, 0, f"gates.{name}: {bare} has no cut-off; write '{bare}'")]
+    computed = cuts_of(METRICS[bare], suite)
+    if not cut.isdecimal() or int(cut) not in computed:
+        return [Problem(FILE, 0, f"gates.{name}: {cut} is none of the computed cut-offs {computed}")]
+    return []
+
+
+def gate_key(name: str, suite: Suite) -> str:
+    """The figure a line of [gates] limits: a bare name means @top_k."""
+    part, cut = metric_of(name)
+    return part.key(cut or suite.top_k)
+
+
+def _not_available_yet(suite: Suite) -> list[Problem]:
+    """Settings the schema reserves and this version does not honour."""
+    default = Suite(folder=suite.folder, name=suite.name)
+    reserved = {
+        "unit": suite.unit != "card",
+        "embedding.endpoint": suite.embedding.endpoint != "",
+        "retrieval.method = 'external'": suite.retrieval.method == "external",
+        "production": suite.production is not None,
+        "engine": suite.engine is not None,
+        "acceptance": suite.acceptance is not None,
+        "slice": bool(suite.slices),
+        "allow": bool(suite.allowances),
+    }
+    for key in ("min_similarity", "rerank", "python", "http", "chroma", "collection", "run_file"):
+        reserved[f"retrieval.{key}"] = getattr(suite.retrieval, key) is not None
+    for key in ("concurrency",):
+        reserved[f"retrieval.{key}"] = getattr(suite.retrieval, key) != getattr(default.retrieval, key)
+    reserved["baseline.max_age_days"] = suite.baseline != default.baseline
+    for name, gate in suite.gates.items():
+        reserved[f"gates.{name}.rule = '{gate.rule}'"] = gate.rule != "point"
+    return [Problem(FILE, 0, f"{key}: not available yet; remove it") for key, is_set in reserved.items() if is_set]
+
+
+def settings_of(section: Section) -> dict[str, Any]:
+    """A section as plain JSON values, for fingerprints and provenance."""
+    return section.model_dump(mode="json", by_alias=True)

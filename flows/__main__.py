@@ -7,7 +7,7 @@ import sys
 import traceback
 
 
-def main() -> None:
+def run(arguments: list[str]) -> int:
     """Run the command line; whatever was not foreseen is exit 4, one sentence, no traceback without --debug."""
     # Set before anything is imported that would call home.
     os.environ["DO_NOT_TRACK"] = "1"
@@ -17,16 +17,21 @@ def main() -> None:
     try:
         from flows.cli import command_line
 
-        code = command_line(sys.argv[1:])
+        code = command_line(arguments)
+        sys.stdout.flush()
     except BaseException as error:
-        if "--debug" in sys.argv:
+        if "--debug" in arguments:
             traceback.print_exc()
         else:
             said = str(error).strip().split("\n")[0]
             print(f"kbgate: ERROR: {type(error).__name__}: {said} (--debug shows where)", file=sys.stderr)
-        code = 4
-    sys.stdout.flush()
-    sys.exit(code)
+        return 4
+    return code
+
+
+def main() -> None:
+    """The console script's door."""
+    sys.exit(run(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tasks.domain import Evaluation, rows_of
+from tasks.domain import Evaluation
 from tasks.errors import InputError, KbgateError, Problem, did_you_mean
+from tasks.tables import rows_of
 
 EXIT_CODES = """Exit codes: 0 PASS or WARN; 1 BLOCK, or a refused update; 2 bad input or usage; 3 INCONCLUSIVE;
 4 ERROR: could not measure. Under make every failure is 2: only kbgate carries codes."""
@@ -62,7 +63,7 @@ def check(suite: SuiteFolder) -> int:
     kb, golden = stages.load_cards(settings), stages.load_golden(settings)
     problems: list[Problem] = []
     try:
-        stages.check_inputs(settings, kb, golden, (), True)
+        stages.check_inputs(settings, kb, golden, None, strict=True)
     except InputError as error:
         problems += error.problems
     try:

@@ -32,7 +32,7 @@ def examine(folder: Path, fast: bool, floors: Floors, home: Path, started: dt.da
     suite = stages.load_suite(folder)
     kb, golden = stages.load_cards(suite), stages.load_golden(suite)
     baseline = stages.read_baseline(suite)
-    stages.check_inputs(suite, kb, golden, set(baseline.cards) if baseline else set(), False)
+    vanished = stages.check_inputs(suite, kb, golden, baseline)
     asked = stages.select_fast(golden.cases, suite.fast) if fast else golden.cases
     as_of = started.date() if suite.as_of == "today" else suite.as_of
 
@@ -52,7 +52,7 @@ def examine(folder: Path, fast: bool, floors: Floors, home: Path, started: dt.da
         answers = stages.retrieve(suite, index, asked, questions, as_of, "fast" if fast else "full")
     scores = stages.score(suite, kb, asked, answers)
     comparison = stages.compare(suite, golden.cases, asked, answers, scores, baseline)
-    exam = Exam(suite, kb, asked, golden.cases, baseline, answers, scores, comparison, floors)
+    exam = Exam(suite, kb, asked, golden.cases, baseline, answers, scores, comparison, vanished, floors)
     counts = {"cards": len(kb.cards), "chunks": len(chunks), "rows": len(rows), "cases": len(golden.cases)}
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     return Evaluation(

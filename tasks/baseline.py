@@ -15,11 +15,12 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.domain import Baseline, Evaluation, rows_of
+from tasks.domain import Baseline, Evaluation
 from tasks.errors import BaselineDamaged, InputError, Problem, Refused
 from tasks.records import canonical, digest, parse_json, read_jsonl, read_text, sync_folder, write_text
 from tasks.registry import METRICS
 from tasks.settings import Suite
+from tasks.tables import rows_of
 
 SCHEMA = 1
 SUMMARY, CASES, CARDS, CARDS_PARQUET = (

@@ -11,11 +11,12 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from tasks.domain import CARD_COLUMNS, KnowledgeBase
+from tasks.domain import KnowledgeBase
 from tasks.errors import InputError, Problem
 from tasks.predicates import BUILT_IN_FIELDS
 from tasks.records import Record, clean, digest, nfc, problems_of, read_jsonl, read_table, read_text
 from tasks.settings import Suite
+from tasks.tables import CARD_COLUMNS
 
 
 class CardRow(BaseModel):

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import pandas as pd
 
-from tasks.domain import CHUNK_COLUMNS, KnowledgeBase, rows_of
+from tasks.domain import KnowledgeBase
 from tasks.registry import CHUNKERS, chunker
 from tasks.settings import Suite
+from tasks.tables import CHUNK_COLUMNS, rows_of
 
 VERSION = 1
 """Part of the index fingerprint: raised whenever the same card would be cut elsewhere."""

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.domain import CHANGE_COLUMNS, FIGURE_COLUMNS, Baseline, Comparison, Run, Scores, rows_of
+from tasks.domain import Baseline, Comparison, Run, Scores
 from tasks.registry import METRICS, figure_keys, metric_of
 from tasks.settings import Suite
+from tasks.tables import CHANGE_COLUMNS, FIGURE_COLUMNS, rows_of
 
 EPSILON = 1e-9
 """Slack of every comparison with a limit: 0.94 - 0.96 < -0.02 is True in floating point."""
@@ -119,7 +120,7 @@ def _paired(
     part, _ = metric_of(key)
     current = np.array([now.get(case, {}).get(key, np.nan) for case in ids], dtype=float)
     before = np.array([then.get(case, {}).get(key, np.nan) for case in ids], dtype=float)
-    if part.higher_is_better:
+    if part.higher_is_better and part.judges_gold:
         current[np.isnan(current) & ~np.isnan(before)] = 0.0
     if not np.isnan(before).all():
         current[np.isnan(before)] = np.nan

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.domain import Model, rows_of
+from tasks.domain import Model
 from tasks.records import canonical, digest
 from tasks.registry import METRICS
 from tasks.settings import Section, Suite
+from tasks.tables import rows_of
 
 LENGTH = 16
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from tasks.comparison import EPSILON
-from tasks.domain import REFERENCE, Exam, Outcome, Reason, Verdict
+from tasks.domain import Exam, Outcome, Reason, Verdict
 from tasks.registry import CHECKS, METRICS, Metric, check, metric_of
 from tasks.settings import GATED_COUNTS, Gate
+from tasks.tables import REFERENCE
 
 MAX_FAILED = 0.20
 """Share of cases that may time out, raise or be malformed before nothing was measured at all."""
@@ -94,14 +95,13 @@ def finite(exam: Exam) -> Iterator[Reason]:
 
 @check("vanished_gold", level="critical")
 def vanished_gold(exam: Exam) -> Iterator[Reason]:
-    """Every gold card is still in the knowledge base."""
-    known = set(exam.kb.cards["id"])
-    lost: dict[str, list[str]] = {}
-    for case, grades in zip(exam.golden["id"], exam.golden["grades"], strict=True):
-        for card in sorted(set(grades) - known):
-            lost.setdefault(card, []).append(case)
-    for card, cases in sorted(lost.items()):
-        sentence = f"gold removed from the knowledge base: card '{card}', the answer of {named(cases)}"
+    """Every gold card, and every excerpt that is evidence, is still in the knowledge base."""
+    by_loss: dict[tuple[str, str], list[str]] = {}
+    for lost in exam.vanished:
+        by_loss.setdefault((lost.card, lost.excerpt), []).append(lost.case)
+    for (card, excerpt), cases in sorted(by_loss.items()):
+        what = f"evidence '{excerpt[:60]}' gone from card '{card}'" if excerpt else f"card '{card}'"
+        sentence = f"gold removed from the knowledge base: {what}, the answer of {named(cases)}"
         yield Reason("vanished_gold", "critical", sentence, tuple(cases))
 
 

@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from tasks.domain import CASE_COLUMNS, GoldenSet, KnowledgeBase, rows_of
+from tasks.domain import Baseline, GoldenSet, KnowledgeBase, Vanished
 from tasks.errors import InputError, Problem, did_you_mean
 from tasks.predicates import BUILT_IN_FIELDS, mistakes
 from tasks.records import Record, digest, nfc, problems_of, read_jsonl, read_table
 from tasks.settings import Suite
+from tasks.tables import CASE_COLUMNS, rows_of
 
 FILE = "golden.jsonl"
 _FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
@@ -178,25 +179,33 @@ def _read_beir(folder: Path) -> tuple[list[Record], list[Problem], int]:
     return records, problems + more, len(queries) - len(asked)
 
 
-def check_inputs(suite: Suite, kb: KnowledgeBase, golden: GoldenSet, manifest: Collection[str], strict: bool) -> None:
+def check_inputs(
+    suite: Suite, kb: KnowledgeBase, golden: GoldenSet, baseline: Baseline | None, strict: bool = False
+) -> tuple[Vanished, ...]:
     """Hold cases against cards: unknown golds, excerpts that are not there, predicates on unknown fields.
 
-    `manifest` names the cards of the baseline: a gold that was there and is gone lets the run go on (it will block), unless
-    `strict`, as in `kbgate check`. Raises `InputError` with every mistake of cards and cases at once.
+    Gold the baseline's manifest knows, and the knowledge base has lost since, is returned: the run goes on and will block.
+    With `strict`, as in `kbgate check`, it is a mistake too. Raises `InputError` with every mistake of cards and cases.
     """
-    known = dict(zip(kb.cards["id"], kb.cards["text"], strict=True))
+    texts = dict(zip(kb.cards["id"], kb.cards["text"], strict=True))
+    hashes = dict(zip(kb.cards["id"], kb.cards["hash"], strict=True))
+    changed = {card for card, row in (baseline.cards if baseline else {}).items() if hashes.get(card) != row["hash"]}
     rejected = kb.problems if suite.kb.on_bad_card == "refuse" else ()
-    problems = [*rejected, *golden.problems]
+    problems, vanished = [*rejected, *golden.problems], []
     fields = [*BUILT_IN_FIELDS, *suite.kb.filterable]
     # Cards that were not read cannot be told from cards that are not there: their own problem is the one to mend first.
     unread = bool(kb.problems) and kb.cards.empty
     for case in rows_of(golden.cases):
         sentences = list(_predicate_mistakes(case, fields))
-        if not unread:
-            sentences += _gold_mistakes(case, known, () if strict else manifest)
+        for lost, sentence in () if unread else _missing_gold(case, texts):
+            if lost.card in changed and not strict:
+                vanished.append(lost)
+            else:
+                sentences.append(sentence)
         problems += [Problem(case["file"], case["line"], sentence) for sentence in sentences]
     if problems:
         raise InputError(problems)
+    return tuple(vanished)
 
 
 def _predicate_mistakes(case: Mapping[str, Any], fields: Collection[str]) -> Iterator[str]:
@@ -206,18 +215,24 @@ def _predicate_mistakes(case: Mapping[str, Any], fields: Collection[str]) -> Ite
                 yield f"{name}: {sentence}"
 
 
-def _gold_mistakes(case: Mapping[str, Any], known: Mapping[str, str], manifest: Collection[str]) -> Iterator[str]:
+def _missing_gold(case: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[tuple[Vanished, str]]:
+    """Gold that is not in the knowledge base as it is, and the sentence for whoever wrote the label."""
     for card in sorted(case["grades"]):
-        if card not in known and card not in manifest:
-            yield f"gold '{card}' of case '{case['id']}' is no card of the knowledge base; {did_you_mean(card, known)}"
+        if card not in texts:
+            sentence = f"gold '{card}' of case '{case['id']}' is no card of the knowledge base; {did_you_mean(card, texts)}"
+            yield Vanished(case["id"], card), sentence
     for span in case["evidence"]:
-        text = known.get(nfc(span["card"]))
+        card = nfc(span["card"])
+        text = texts.get(card)
         if text is None:
             continue
         if "text" in span and nfc(span["text"]) not in nfc(text):
-            yield f"evidence '{span['text'][:40]}' does not stand in card '{span['card']}'"
+            sentence = f"evidence '{span['text'][:40]}' of case '{case['id']}' does not stand in card '{card}'"
+            yield Vanished(case["id"], card, span["text"]), sentence
         if "start" in span and not 0 <= span["start"] < span["end"] <= len(text):
-            yield f"evidence {span['start']} to {span['end']} is outside card '{span['card']}' ({len(text)} characters)"
+            place = f"{span['start']} to {span['end']}"
+            sentence = f"evidence {place} of case '{case['id']}' is outside card '{card}' ({len(text)} characters)"
+            yield Vanished(case["id"], card, place), sentence
 
 
 def select_fast(cases: pd.DataFrame, places: int) -> pd.DataFrame:

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.domain import MEMBER_COLUMNS, ROW_COLUMNS, Index, KnowledgeBase, rows_of
+from tasks.domain import Index, KnowledgeBase
 from tasks.errors import Unmeasured
 from tasks.predicates import store_fields
 from tasks.records import canonical
 from tasks.settings import Suite
+from tasks.tables import MEMBER_COLUMNS, ROW_COLUMNS, rows_of
 from tasks.vectors import Vectors
 
 _AUTO_UP_TO = 10_000

@@ -14,9 +14,10 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from tasks.domain import Evaluation, Run, rows_of
+from tasks.domain import Evaluation, Run
 from tasks.fingerprint import kb_fingerprint
 from tasks.records import write_text
+from tasks.tables import rows_of
 
 VERDICT_SCHEMA = 1
 _TREC_DEPTH = 1000

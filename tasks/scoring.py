@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.domain import PLACEMENT_COLUMNS, REFERENCE, SCORE_COLUMNS, Judged, KnowledgeBase, Outcome, Run, Scores, rows_of
+from tasks.domain import Judged, KnowledgeBase, Outcome, Run, Scores
 from tasks.predicates import Fields, in_store_values, matches, store_fields
 from tasks.registry import METRICS, RETRIEVERS, cuts_of
 from tasks.settings import Suite
+from tasks.tables import PLACEMENT_COLUMNS, REFERENCE, SCORE_COLUMNS, rows_of
 
 DIGITS = 6
 Rankings = Mapping[tuple[str, str], tuple[str, ...]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from functools import cache
@@ -9,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tasks.domain import Index, Question, rows_of
+from tasks.domain import Index, Question
 from tasks.registry import Search, retriever
 from tasks.retrieval.lanes import Eligible, Hits, search_lane
 from tasks.settings import Suite
+from tasks.tables import rows_of
 
 VERSION = 1
 """Part of the index fingerprint: raised whenever the same text would give other terms."""
@@ -60,6 +62,7 @@ def bm25(index: Index, suite: Suite) -> Search:
     """
     import bm25s
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     ids, eligible = index.rows["id"].tolist(), Eligible(index)
     corpus = [terms(row["text"], row["language"]) for row in rows_of(index.rows)]
     vocabulary = {term: number for number, term in enumerate(sorted({t for text in corpus for t in text}))}

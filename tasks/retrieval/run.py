@@ -8,13 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.domain import ANSWER_COLUMNS, HIT_COLUMNS, REFERENCE, Index, Outcome, Question, Ranked, Run, rows_of
+from tasks.domain import Index, Outcome, Question, Ranked, Run
 from tasks.errors import Unmeasured
 from tasks.predicates import both, in_store_values, valid_on
 from tasks.records import canonical
 from tasks.registry import RETRIEVERS, Retriever
 from tasks.retrieval.lanes import Eligible, Hits, fault
 from tasks.settings import Suite
+from tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS, REFERENCE, rows_of
 from tasks.vectors import Vectors
 
 

@@ -22,6 +22,7 @@ Floors = dict[str, float]
 def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str = ".kbgate") -> Evaluation:
     """Evaluate one suite folder and write its run's files; returns the evaluation with its verdict."""
     started = dt.datetime.now(dt.UTC)
+    Path(home).mkdir(parents=True, exist_ok=True)  # a home that cannot be written is told now, not after the work
     evaluation = examine(Path(suite), fast, floors or {}, Path(home), started)
     publish.publish(evaluation, Path(home))
     return evaluation
@@ -29,7 +30,7 @@ def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str 
 
 def examine(folder: Path, fast: bool, floors: Floors, home: Path, started: dt.datetime) -> Evaluation:
     """The pipeline: load, chunk, embed, ingest, retrieve, score, compare, judge."""
-    suite = stages.load_suite(folder)
+    suite = stages.load_suite(folder, floors)
     kb, golden = stages.load_cards(suite), stages.load_golden(suite)
     baseline = stages.read_baseline(suite)
     vanished = stages.check_inputs(suite, kb, golden, baseline)
@@ -44,7 +45,7 @@ def examine(folder: Path, fast: bool, floors: Floors, home: Path, started: dt.da
     fingerprints = {
         "index": stages.index_fingerprint(suite, rows, members, model, stages.VERSIONS),
         "golden": stages.golden_fingerprint(golden.cases),
-        "policy": stages.policy_fingerprint(suite, floors),
+        "policy": stages.policy_fingerprint(suite),
         "baseline": baseline.fingerprint if baseline else "",
     }
     with stages.temporary_store() as store:
@@ -52,7 +53,7 @@ def examine(folder: Path, fast: bool, floors: Floors, home: Path, started: dt.da
         answers = stages.retrieve(suite, index, asked, questions, as_of, "fast" if fast else "full")
     scores = stages.score(suite, kb, asked, answers)
     comparison = stages.compare(suite, golden.cases, asked, answers, scores, baseline)
-    exam = Exam(suite, kb, asked, golden.cases, baseline, answers, scores, comparison, vanished, floors)
+    exam = Exam(suite, kb, asked, golden.cases, baseline, answers, scores, comparison, vanished)
     counts = {"cards": len(kb.cards), "chunks": len(chunks), "rows": len(rows), "cases": len(golden.cases)}
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     return Evaluation(

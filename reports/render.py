@@ -15,7 +15,7 @@ from tasks.domain import Evaluation
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])|^([#+=-])|(?<=^\d)([.)])")
-_LINKING = re.compile(r"(?i)([@#]|www|://)(?=\S)")
+_LINKING = re.compile(r"(?i)((?<!\w)[@#]|www|://)(?=\S)")
 """What makes a mention, a reference or a bare link; a backslash does not stop these, an invisible character does."""
 
 

@@ -99,11 +99,11 @@ def _limits(evaluation: Evaluation) -> dict[str, str]:
         key = name if "@" in name or name in ("false_exclusion", "leakage") else f"{name}@{suite.top_k}"
         parts = [
             f"{word} {value:g}"
-            for word, value in (("±", gate.tolerance), ("≥", gate.floor), ("≤", gate.ceiling))
+            for word, value in (("tolerance", gate.tolerance), ("≥", gate.floor), ("≤", gate.ceiling))
             if value is not None
         ]
         words[key] = f"{', '.join(parts)} ({gate.level})"
-    for name, floor in evaluation.exam.floors.items():
+    for name, floor in suite.floors.items():
         key = name if "@" in name else f"{name}@{suite.top_k}"
         words[key] = f"{words[key]}, ≥ {floor:g}" if key in words else f"≥ {floor:g} (critical)"
     return words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,9 @@ from tasks.predicates import BUILT_IN_FIELDS
 from tasks.records import Record, clean, digest, nfc, problems_of, read_jsonl, read_table, read_text
 from tasks.settings import Suite
 from tasks.tables import CARD_COLUMNS
+
+_LARGEST = 2**53
+"""Beyond, two whole numbers can be one float."""
 
 
 class CardRow(BaseModel):
@@ -60,8 +62,8 @@ class CardRow(BaseModel):
             if key in BUILT_IN_FIELDS or key.startswith("_"):
                 raise ValueError(f"'{key}' is the name of a card's own field; rename the metadata key")
             items = item if isinstance(item, list) else [item]
-            if any(isinstance(i, float) and not math.isfinite(i) for i in items):
-                raise ValueError(f"'{key}' is not finite")
+            if any(isinstance(i, int | float) and not abs(i) <= _LARGEST for i in items):
+                raise ValueError(f"'{key}' is not finite, or too large to be compared exactly")
             if len({type(i) for i in items}) > 1 or not all(isinstance(i, str | int | float | bool) for i in items):
                 raise ValueError(f"'{key}' is neither text, number, yes/no nor a list of one of these")
         return {key: item for key, item in value.items() if item != []}

@@ -159,14 +159,14 @@ def _changes(
         case, row = cases[place["case"]], baseline.cases.get(place["case"])
         was = row["scores"].get(key) if row else None
         value = now.get(case["id"], {}).get(key)
-        protected = bool(place["canary"] or place["tier_gold"] or (row and row["tier_gold"]))
+        tier_gold = bool(place["tier_gold"] or (row and row["tier_gold"]))
         if row is None:
             change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
         elif was is None:
             # No gold to see then. If there is some now and it is missed, the case is as good as new.
             change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
         elif _passes(suite, was) and not _passes(suite, value or 0.0):
-            slips = not protected and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
+            slips = not (place["canary"] or tier_gold) and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
             change = "slipped" if slips else "newly_failing"
         elif not _passes(suite, was) and _passes(suite, value or 0.0):
             change = "newly_passing"
@@ -175,7 +175,7 @@ def _changes(
         if change:
             ranks = row["gold_ranks"] if row else {}
             about = (case["query"], case["kind"], case["language"], case["id"] in edited)
-            yield (case["id"], change, *about, place["canary"], protected, ranks, place["ranks"])
+            yield (case["id"], change, *about, place["canary"], tier_gold, ranks, place["ranks"])
 
 
 def _passes(suite: Suite, contract: float) -> bool:

@@ -201,7 +201,6 @@ class Exam:
     scores: Scores
     comparison: Comparison
     vanished: tuple[Vanished, ...] = ()
-    floors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

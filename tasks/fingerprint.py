@@ -40,11 +40,11 @@ def golden_fingerprint(cases: pd.DataFrame) -> str:
     return digest(sorted(zip(cases["id"], cases["hash"], strict=True)), LENGTH)
 
 
-def policy_fingerprint(suite: Suite, floors: dict[str, float]) -> str:
+def policy_fingerprint(suite: Suite) -> str:
     """What counts as red: gates, k, unit, pass mark, method and its settings, metric versions."""
     policy = {
         "gates": {name: _plain(gate) for name, gate in suite.gates.items()},
-        "floors": floors,
+        "floors": suite.floors,
         "slices": [_plain(s) for s in suite.slices],
         "allowances": [_plain(a) for a in suite.allowances],
         "acceptance": suite.acceptance,

@@ -268,7 +268,7 @@ def _broken_limits(key: str, part: Metric, gate: Gate, figure: pd.Series, exam: 
 
 def _gates(exam: Exam) -> list[tuple[str, Gate]]:
     """The suite's gates and the floors of the command line."""
-    return [*exam.suite.gates.items(), *((name, Gate(floor=floor)) for name, floor in exam.floors.items())]
+    return [*exam.suite.gates.items(), *((name, Gate(floor=floor)) for name, floor in exam.suite.floors.items())]
 
 
 def _key(exam: Exam, name: str) -> str:

@@ -2,7 +2,8 @@
 
 A predicate is `{field: value}`, `{field: {operator: value}}`, `{"$and": [..]}` or `{"$or": [..]}`. A card without the field
 fails every operator except `$ne`, `$nin` and `$not_contains`; lists answer `$contains` and `$not_contains` only, as in the
-store. Dates are ISO text in files and whole days in the store, which refuses `$gt` on text.
+store. Dates are ISO text in files and whole days in the store, which refuses `$gt` on text. Other numbers are stored and
+asked as floats: the store cuts the operand to a whole number where the field holds one, so that 2 passes for `$gte` 2.5.
 """
 
 from __future__ import annotations
@@ -33,9 +34,16 @@ def store_fields(card: Fields, filterable: Collection[str]) -> dict[str, Any]:
     """The filterable fields of a card as the store holds them: present values only, dates as days."""
     start, end = card["valid_from"], card["valid_until"]
     fields = {name: card[name] for name in ("language", "tier", "domain", "topics") if card[name]}
-    fields |= {name: card["metadata"][name] for name in sorted(filterable) if name in card["metadata"]}
+    fields |= {name: _stored(card["metadata"][name]) for name in sorted(filterable) if name in card["metadata"]}
     fields |= {name: day.toordinal() for name, day in (("valid_from", start), ("valid_until", end)) if day}
     return {**fields, STARTS: (start or dt.date.min).toordinal(), ENDS: (end or dt.date.max).toordinal()}
+
+
+def _stored(value: Any) -> Any:
+    """A value as the store holds it."""
+    if isinstance(value, list):
+        return [_stored(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def valid_on(day: dt.date) -> dict[str, Any]:
@@ -142,7 +150,9 @@ def in_store_values(predicate: Predicate) -> dict[str, Any]:
     if key in ("$and", "$or"):
         return {key: [in_store_values(part) for part in condition]}
     if key not in DATES:
-        return {key: condition}
+        if isinstance(condition, Mapping):
+            return {key: {op: _stored(wanted) for op, wanted in condition.items()}}
+        return {key: _stored(condition)}
     op, wanted = next(iter(condition.items())) if isinstance(condition, Mapping) else ("$eq", condition)
     if isinstance(wanted, list):
         return {key: {op: [dt.date.fromisoformat(day).toordinal() for day in wanted]}}

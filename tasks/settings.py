@@ -161,6 +161,8 @@ class Suite(Section):
     folder: Path
     given: str = ""
     """The folder as it was typed, for commands to type next."""
+    floors: dict[str, float] = {}
+    """Critical floors of the command line, beside [gates]."""
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
     top_k: Count = 10
     k_values: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 3, 5, 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -11,14 +12,17 @@ from pydantic import ValidationError
 
 from tasks.errors import InputError, Problem, did_you_mean
 from tasks.records import clean, problems_of, read_text
-from tasks.registry import CHUNKERS, METRICS, RETRIEVERS, cuts_of, metric_of
-from tasks.settings import GATED_COUNTS, Section, Suite
+from tasks.registry import CHUNKERS, METRICS, RETRIEVERS, cuts_of
+from tasks.settings import GATED_COUNTS, Suite
 
 FILE = "suite.toml"
 
 
-def load_suite(folder: Path) -> Suite:
-    """Read and check a suite's settings; raises `InputError` with every mistake at its TOML path."""
+def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
+    """Read and check a suite's settings; raises `InputError` with every mistake at its TOML path.
+
+    `floors`: critical floors given on the command line, METRIC or METRIC@k.
+    """
     given, folder = str(folder), folder.resolve()
     if not folder.is_dir():
         raise InputError([Problem(str(folder), 0, "is no folder; a suite is a folder with suite.toml")])
@@ -32,16 +36,16 @@ def load_suite(folder: Path) -> Suite:
     else:
         try:
             table = clean(tomllib.loads(read_text(folder / FILE)))
-            unknown = [key for key in ("folder", "given") if key in table]
+            unknown = [key for key in ("folder", "given", "floors") if key in table]
             if unknown:
                 raise InputError([Problem(FILE, 0, f"unknown key '{unknown[0]}'")])
         except tomllib.TOMLDecodeError as error:
             raise InputError([Problem(FILE, 0, f"is not valid TOML: {error}")]) from None
     try:
-        suite = Suite.model_validate({**table, "folder": folder, "given": given})
+        suite = Suite.model_validate({**table, "folder": folder, "given": given, "floors": floors or {}})
     except ValidationError as error:
         raise InputError(problems_of(error, FILE, 0, Suite)) from None
-    problems = [*_unknown_names(suite), *_not_available_yet(suite)]
+    problems = [*_unknown_names(suite), *_floor_mistakes(suite), *_not_available_yet(suite)]
     if problems:
         raise InputError(problems)
     return suite
@@ -75,6 +79,19 @@ def _unknown_names(suite: Suite) -> list[Problem]:
     return problems
 
 
+def _floor_mistakes(suite: Suite) -> list[Problem]:
+    problems = []
+    for name, floor in suite.floors.items():
+        bare = name.partition("@")[0]
+        if bare not in METRICS:
+            problems.append(Problem("--floor", 0, f"unknown metric '{bare}'; {did_you_mean(bare, METRICS)}"))
+        else:
+            problems += [Problem("--floor", 0, p.sentence.removeprefix("gates.")) for p in _cut_mistakes(name, suite)]
+        if not math.isfinite(floor):
+            problems.append(Problem("--floor", 0, f"{name}: needs METRIC=NUMBER, found {floor}"))
+    return problems
+
+
 def _cut_mistakes(name: str, suite: Suite) -> list[Problem]:
     """A cut-off in a gate's name that is no number, is not computed, or that the metric does not have."""
     bare, _, cut = name.partition("@")
@@ -86,12 +103,6 @@ def _cut_mistakes(name: str, suite: Suite) -> list[Problem]:
     if not cut.isdecimal() or int(cut) not in computed:
         return [Problem(FILE, 0, f"gates.{name}: {cut} is none of the computed cut-offs {computed}")]
     return []
-
-
-def gate_key(name: str, suite: Suite) -> str:
-    """The figure a line of [gates] limits: a bare name means @top_k."""
-    part, cut = metric_of(name)
-    return part.key(cut or suite.top_k)
 
 
 def _not_available_yet(suite: Suite) -> list[Problem]:
@@ -115,8 +126,3 @@ def _not_available_yet(suite: Suite) -> list[Problem]:
     for name, gate in suite.gates.items():
         reserved[f"gates.{name}.rule = '{gate.rule}'"] = gate.rule != "point"
     return [Problem(FILE, 0, f"{key}: not available yet; remove it") for key, is_set in reserved.items() if is_set]
-
-
-def settings_of(section: Section) -> dict[str, Any]:
-    """A section as plain JSON values, for fingerprints and provenance."""
-    return section.model_dump(mode="json", by_alias=True)

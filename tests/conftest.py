@@ -101,3 +101,13 @@ def last_verdict(home: Path, suite: str = "medication") -> dict[str, Any]:
 def last_report(home: Path, suite: str = "medication") -> str:
     runs = sorted((home / "runs" / suite).iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
     return (runs[-1] / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Any:
+    """A folder in which exams are made from rankings alone (see tests/exams.py)."""
+    from tests.exams import Desk
+
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    return Desk(folder)

@@ -141,7 +141,7 @@ def test_a_footer_on_every_card_does_not_break_the_index(medication: Path, kbgat
 
 
 def test_more_gained_than_lost_says_both_and_how_to_accept(medication: Path, kbgate: CLI, home: Path) -> None:
-    """A baseline made of the lexical lane alone, its failing canaries accepted knowingly; the hybrid newly fails some cases and newly passes more."""
+    """The baseline: the lexical lane alone, failing canaries accepted. The hybrid loses a few cases and gains more."""
     edit_text(medication / "suite.toml", "[gates]", '[retrieval]\nmethod = "bm25"\n\n[gates]')
     for file in medication.glob("baseline*"):
         file.unlink()

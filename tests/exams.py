@@ -1,0 +1,96 @@
+"""Exams made from rankings alone: no model, no store, but our own scoring, comparison, gate and baseline."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasks.baseline import read_baseline, write_baseline
+from tasks.cards import load_cards
+from tasks.comparison import compare
+from tasks.domain import Baseline, Evaluation, Exam, Run, Verdict
+from tasks.gate import judge
+from tasks.golden import check_inputs, load_golden
+from tasks.scoring import score
+from tasks.suite import load_suite
+from tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS
+from tests.conftest import write_lines
+
+CARDS = [f"c{n}" for n in range(12)]
+Rankings = Mapping[str, Sequence[str] | str]
+"""By case: card ids in rank order, or an outcome such as "raised"."""
+
+DEFAULT = """
+contract = {tolerance = 0.02}
+newly_failing = {ceiling = 0, slack = 1}
+unbaselined_failing = {ceiling = 0, level = "supporting"}
+"""
+
+
+def filler(*first: str) -> list[str]:
+    """A whole ranking that begins with these cards."""
+    return [*first, *(card for card in CARDS if card not in first)]
+
+
+class Desk:
+    """A suite folder in which exams are set, judged and accepted."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.gates = DEFAULT
+        self.settings = "top_k = 3\nk_values = [1, 3]\n"
+        self.cards: list[dict[str, Any]] = [{"id": card, "text": card} for card in CARDS]
+        self.cases: list[dict[str, Any]] = []
+
+    def case(self, name: str, gold: str = "c0", **fields: Any) -> None:
+        """Add a case, or replace the one of that name."""
+        self.cases = [c for c in self.cases if c["id"] != name]
+        form = {} if "expected" in fields or fields.get("kind") == "no_match" else {"must_cite_one_of": [gold]}
+        self.cases.append({"id": name, "query": f"{name}?", **form, **fields})
+
+    def exam(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Exam:
+        """The exam of these rankings against the accepted baseline, if there is one."""
+        write_lines(self.folder / "cards.jsonl", self.cards)
+        write_lines(self.folder / "golden.jsonl", self.cases)
+        gates = f"[gates]\n{self.gates}" if self.gates is not None else ""
+        method = '[retrieval]\nmethod = "exact"\n'
+        (self.folder / "suite.toml").write_text(f'name = "desk"\n{self.settings}\n{method}{gates}')
+        suite = load_suite(self.folder, floors)
+        kb, golden, baseline = load_cards(suite), load_golden(suite), read_baseline(suite)
+        vanished = check_inputs(suite, kb, golden, baseline)
+        asked = golden.cases[golden.cases["id"].isin(set(rankings))] if mode == "fast" else golden.cases
+        hits, answers = [], []
+        for name, ranking in rankings.items():
+            outcome = ranking if isinstance(ranking, str) else ("answered" if ranking else "empty")
+            answers.append((name, outcome, 1.0, len(CARDS), False, "boom" if isinstance(ranking, str) else "", "{}"))
+            for rank, card in enumerate([] if isinstance(ranking, str) else ranking, start=1):
+                hits.append(("exact", name, rank, card, round(1 - rank / 100, 6)))
+        run = Run(
+            "exact", pd.DataFrame(hits, columns=list(HIT_COLUMNS)), pd.DataFrame(answers, columns=list(ANSWER_COLUMNS)), mode
+        )
+        scores = score(suite, kb, asked, run)
+        comparison = compare(suite, golden.cases, asked, run, scores, baseline)
+        return Exam(suite, kb, asked, golden.cases, baseline, run, scores, comparison, vanished)
+
+    def judge(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Verdict:
+        return judge(self.exam(rankings, mode, floors))
+
+    def evaluation(self, rankings: Rankings, mode: str = "full") -> Evaluation:
+        exam = self.exam(rankings, mode)
+        now = dt.datetime(2026, 6, 1, 2, 30, tzinfo=dt.UTC)
+        counts = {"cards": len(self.cards), "chunks": 12, "rows": 12, "cases": len(self.cases)}
+        provenance = {
+            "model": {"name": "m", "weights": "0" * 64}, "versions": {"kbgate": "0"}, "commit": None, "counts": counts,
+        }  # fmt: skip
+        fingerprints = dict.fromkeys(("index", "golden", "policy"), "f" * 16)
+        fingerprints["baseline"] = exam.baseline.fingerprint if exam.baseline else ""
+        run = "20260601T023000Z-abcdef"
+        folder = self.folder / "runs" / run
+        return Evaluation(exam, judge(exam), run, folder, now, now.date(), fingerprints, provenance)
+
+    def accept(self, rankings: Rankings, *, accept_regression: bool = False) -> Baseline:
+        return write_baseline(self.evaluation(rankings), "a reason", accept_regression)

@@ -1,0 +1,92 @@
+"""The report as a person reads it: a golden file, and hostile texts made harmless."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from reports.render import render_markdown, safe_text
+from tasks.runfiles import verdict_document
+from tests.exams import Desk, filler
+
+GOLDEN = Path(__file__).parent / "report.golden.md"
+HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
+HOSTILE = (
+    "</td><script>alert(1)</script> | [x](javascript:alert(1)) ![i](http://evil.example/a.png) "
+    "@everyone #1 `a` www.evil.example"
+)
+
+
+def render(desk: Desk, rankings: dict[str, list[str]]) -> str:
+    evaluation = desk.evaluation(rankings)
+    return render_markdown(evaluation, verdict_document(evaluation))
+
+
+def red(desk: Desk) -> str:
+    desk.cards[9]["tier"] = "gold"
+    for n in range(20):
+        desk.case(f"q{n:02d}", language="en" if n % 2 else "es-419")
+    desk.case("bird", canary=True, query="How long does it keep?")
+    desk.case("curated", gold="c9", query="Which one is right?")
+    desk.case("none", kind="no_match")
+    rankings = {f"q{n:02d}": HIT for n in range(20)} | {"bird": HIT, "curated": filler("c9"), "none": HIT}
+    desk.accept({**rankings, "q05": MISS})
+    desk.case("new", query="Is it new?")
+    changed = {"q00": MISS, "q01": NEAR, "bird": MISS, "curated": filler("c1", "c2", "c3", "c4", "c9"), "new": MISS}
+    text = render(desk, {**rankings, **changed})
+    return text.replace(str(desk.folder), "suites/desk")
+
+
+def test_the_report_is_the_golden_file(desk: Desk) -> None:
+    report = red(desk)
+    report = re.sub(r"baseline fingerprint \| [0-9a-f]{16}", "baseline fingerprint | " + "0" * 16, report)
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(report, encoding="utf-8")
+    assert report == GOLDEN.read_text(encoding="utf-8"), "UPDATE_GOLDEN=1 rewrites the file; read the difference first"
+
+
+def test_the_first_line_is_the_verdict_and_its_reason(desk: Desk) -> None:
+    first = red(desk).split("\n")[0]
+    assert first.startswith("# BLOCK: 3 cases newly failing: bird, curated, q00")
+
+
+def test_a_green_report_has_no_changes(desk: Desk) -> None:
+    desk.case("a")
+    desk.accept({"a": HIT})
+    report = render(desk, {"a": HIT})
+    assert report.startswith("# PASS: nothing fell")
+    assert "Newly failing" not in report
+
+
+def test_hostile_texts_are_harmless(desk: Desk) -> None:
+    desk.cards.append({"id": HOSTILE, "text": "x"})
+    desk.case("ok")
+    desk.case(f"case {HOSTILE}", gold=HOSTILE, query=HOSTILE * 3)
+    desk.accept({"ok": HIT, f"case {HOSTILE}": [HOSTILE, *HIT]})
+    report = render(desk, {"ok": HIT, f"case {HOSTILE}": HIT})
+    html = MarkdownIt("commonmark").enable("table").render(report)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "<a " not in html
+    assert "@everyone" not in html
+    row = next(line for line in html.split("<tr>") if "alert(1)" in line and "not found" in line)
+    assert row.count("<td>") + row.count("<td ") == 5
+
+
+@given(st.text(st.characters(codec=None), max_size=80))
+def test_any_text_stays_text_in_a_table_cell(text: str) -> None:
+    html = MarkdownIt("commonmark").enable("table").render(f"| a | b |\n|---|---|\n| x{safe_text(text)} | end |\n")
+    assert html.count("<td>") == 2
+    for tag in ("<a ", "<img", "<script", "<em>", "<strong>", "<code>", "<h1>", "<del>"):
+        assert tag not in html
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a\nb\tc", "a b c"), ("x" * 300, "x" * 199 + "…"), ("\x00\u202eabc", "abc")])
+def test_a_cell_is_one_short_line(text: str, shown: str) -> None:
+    assert safe_text(text) == shown

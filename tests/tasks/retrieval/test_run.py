@@ -1,0 +1,145 @@
+"""Retrieval over a real store: every method, filters and access before the cut, and what a faulty retriever comes to."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tasks.cards import load_cards
+from tasks.chunking import chunk
+from tasks.domain import Index, Outcome, Question, Ranked, Run
+from tasks.embedding import embed_queries, embed_rows, identify_model
+from tasks.errors import Unmeasured
+from tasks.golden import load_golden
+from tasks.indexing import build_rows, ingest, temporary_store
+from tasks.registry import RETRIEVERS, Retriever
+from tasks.retrieval.lanes import each
+from tasks.retrieval.run import retrieve
+from tasks.settings import Kb, Retrieval, Suite
+from tasks.tables import rows_of
+from tests.conftest import write_lines
+
+TODAY = dt.date(2026, 6, 1)
+CARDS = [
+    {"id": "cat", "text": "A cat sleeps sixteen hours a day.", "metadata": {"who": "all"}},
+    {"id": "dog", "text": "A dog needs a walk three times a day.", "metadata": {"who": "all"}},
+    {"id": "vet", "text": "Veterinary dosage of cat and dog medicines.", "metadata": {"who": "staff"}},
+    {"id": "old", "text": "Cats must be kept indoors (rule of 2024).", "valid_until": "2025-12-31", "metadata": {"who": "all"}},
+    {"id": "fish", "text": "Fish live in water of 24 degrees.", "metadata": {"who": "all"}, "tier": "gold"},
+]
+CASES = [
+    {"id": "sleep", "query": "how long do cats sleep", "expected": ["cat"]},
+    {"id": "public", "query": "how much medicine for my dog", "expected": ["vet"], "entitled": {"who": "all"}},
+    {"id": "water", "query": "how warm should the aquarium be", "expected": ["fish"], "filter": {"tier": "gold"}},
+]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    write_lines(tmp_path / "cards.jsonl", CARDS)
+    write_lines(tmp_path / "golden.jsonl", CASES)
+    return Suite(folder=tmp_path, name="pets", kb=Kb(filterable=("who",)), top_k=3, k_values=(1, 3))
+
+
+@contextmanager
+def asked(suite: Suite, home: Path) -> Iterator[tuple[Index, Callable[[str], Run], pd.DataFrame]]:
+    kb, golden = load_cards(suite), load_golden(suite)
+    rows, members = build_rows(suite, kb, chunk(suite, kb))
+    model = identify_model(suite)
+    with temporary_store() as store:
+        index = ingest(suite, rows, members, embed_rows(suite, model, rows, home), "f", store)
+        vectors = embed_queries(suite, model, golden.cases, home)
+
+        def ask(method: str) -> Run:
+            other = suite.model_copy(update={"retrieval": Retrieval(method=method, timeout_s=0.5)})
+            return retrieve(other, index, golden.cases, vectors, TODAY, "full")
+
+        yield index, ask, golden.cases
+
+
+@pytest.mark.parametrize("method", ["exact", "dense", "bm25", "hybrid"])
+def test_validity_filter_and_access_hold_in_every_method(method: str, suite: Suite, home: Path) -> None:
+    with asked(suite, home) as (_, ask, _cases):
+        run = ask(method)
+    assert set(run.answers["outcome"]) <= {"answered", "empty"}
+    found = run.hits.groupby("case")["card"].apply(set).to_dict()
+    assert "old" not in set(run.hits["card"])
+    assert "vet" not in found.get("public", set())
+    assert found.get("water", set()) <= {"fish"}
+    assert dict(zip(run.answers["case"], run.answers["eligible"], strict=True)) == {"sleep": 4, "public": 3, "water": 1}
+    if method != "bm25":
+        best = run.hits[(run.hits["lane"] == method) & (run.hits["rank"] == 1)]
+        assert dict(zip(best["case"], best["card"], strict=True))["sleep"] == "cat"
+
+
+def test_the_store_and_exact_search_agree(suite: Suite, home: Path) -> None:
+    with asked(suite, home) as (_, ask, _cases):
+        dense, exact = ask("dense").hits, ask("exact").hits
+    one = dense[dense["lane"] == "dense"].drop(columns=["lane", "score"]).reset_index(drop=True)
+    other = exact.drop(columns=["lane", "score"]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(one, other)
+    assert (dense[dense["lane"] == "exact"]["score"].to_numpy() - exact["score"].to_numpy()).max() < 1e-6
+
+
+def test_lexical_search_gives_only_rows_with_a_word_of_the_question(suite: Suite, home: Path) -> None:
+    with asked(suite, home) as (_, ask, _cases):
+        run = ask("bm25")
+    assert (run.hits["score"] > 0).all()
+    assert set(run.hits.loc[run.hits["case"] == "water", "card"]) == set()
+    assert run.answers.set_index("case").loc["water", "outcome"] == "empty"
+
+
+def faulty(kind: str) -> Callable[[Question, int], Ranked]:
+    def answer(question: Question, k: int) -> Ranked:
+        good = [("cat", 0.9), ("dog", 0.8), ("fish", 0.7)]
+        if "cats" not in question.text:
+            return Ranked(Outcome.ANSWERED, {"faulty": good if "aquarium" not in question.text else [("fish", 1.0)]})
+        if kind == "raises":
+            raise ConnectionError("gone")
+        if kind == "late":
+            import time
+
+            time.sleep(0.6)
+        hits = {
+            "nothing": [], "short": good[:2], "twice": [good[0], good[0], good[1]], "unknown": [("zz", 1.0), *good[:2]],
+            "nan": [("cat", math.nan), *good[1:]], "infinite": [("cat", math.inf), *good[1:]],
+        }.get(kind, good)  # fmt: skip
+        return Ranked(Outcome.ANSWERED, {"faulty": hits})
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("fine", "answered"), ("raises", "raised"), ("late", "timeout"), ("nothing", "malformed"), ("short", "malformed"),
+        ("twice", "malformed"), ("unknown", "malformed"), ("nan", "malformed"), ("infinite", "malformed"),
+    ],
+)  # fmt: skip
+def test_what_a_faulty_retriever_comes_to(
+    kind: str, outcome: str, suite: Suite, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Retriever("faulty", lambda index, suite: each(faulty(kind)))
+    monkeypatch.setitem(RETRIEVERS._load(), "faulty", part)
+    with asked(suite, home) as (_, ask, _cases):
+        run = ask("faulty")
+    answers = {row["case"]: row for row in rows_of(run.answers)}
+    assert answers["sleep"]["outcome"] == outcome
+    assert answers["public"]["outcome"] == "answered"
+    assert ("sleep" in set(run.hits["case"])) == (outcome == "answered")
+
+
+def test_an_answer_for_each_question_or_nothing_was_measured(suite: Suite, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(index: Index, suite: Suite) -> Any:
+        return lambda questions, k: each(faulty("fine"))(questions, k)[:-1]
+
+    monkeypatch.setitem(RETRIEVERS._load(), "faulty", Retriever("faulty", connect))
+    with asked(suite, home) as (_, ask, _cases), pytest.raises(Unmeasured, match="answered 2 of 3 questions"):
+        ask("faulty")

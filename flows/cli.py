@@ -106,8 +106,8 @@ def update(
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
     evaluation = _evaluate(suite, False, {})
-    accepted = stages.write_baseline(evaluation, reason, accept_regression)
     _print_verdict(evaluation)
+    accepted = stages.write_baseline(evaluation, reason, accept_regression)
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
     return 0
 

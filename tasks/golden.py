@@ -169,11 +169,13 @@ def _read_beir(folder: Path) -> tuple[list[Record], list[Problem], int]:
         except ValueError:
             problems.append(Problem(row.file, row.line, f"score is a whole number, found '{grade}'"))
     queries, more = read_jsonl(folder / "queries.jsonl")
-    asked = [r for r in queries if r.content.get("_id") in grades]
-    named = {r.content.get("_id") for r in queries}
+    named = {str(r.content.get("_id")) for r in queries}
+    asked = [r for r in queries if str(r.content.get("_id")) in grades]
     problems += [Problem(files[0].name, 0, f"judges the unknown query '{q}'") for q in sorted(grades) if q not in named]
     records = [
-        Record(r.file, r.line, {"id": r.content["_id"], "query": r.content.get("text"), "grades": grades[r.content["_id"]]})
+        Record(
+            r.file, r.line, {"id": r.content["_id"], "query": r.content.get("text"), "grades": grades[str(r.content["_id"])]}
+        )
         for r in asked
     ]
     return records, problems + more, len(queries) - len(asked)

@@ -10,7 +10,7 @@ PASS = 0.9
 """The share of its groups a case must find before its quality is above 0."""
 
 
-@metric("quality", source="kbgate design, section 5.3")
+@metric("quality", source="kbgate's supply contract")
 def quality(case: Judged, k: int) -> float | None:
     """0 below a contract of 0.90, then rising in a straight line to 1 at a contract of 1."""
     found = contract.compute(case, k)

@@ -6,7 +6,13 @@ from tasks.domain import Judged
 from tasks.registry import metric
 
 
-@metric("fidelity", source="kbgate design, section 5.5", at_candidates=True, monotone=False, judges_gold=False)
+@metric(
+    "fidelity",
+    source="recall of an index against exact search, as in ANN-Benchmarks",
+    at_candidates=True,
+    monotone=False,
+    judges_gold=False,
+)
 def fidelity(case: Judged, k: int) -> float | None:
     """Share of the exact search's top k that the approximate index has in its top k too; 1 for a method without one."""
     if case.failed:

@@ -8,7 +8,7 @@ from tasks.domain import Judged
 from tasks.registry import metric
 
 
-@metric("false_exclusion", source="kbgate design, section 5.2", at_k=False, judges_gold=False, higher_is_better=False)
+@metric("false_exclusion", source="kbgate: filters and access", at_k=False, judges_gold=False, higher_is_better=False)
 def false_exclusion(case: Judged, k: int) -> float | None:
     """1 if the case's filter removes all the gold its asker is entitled to, else 0."""
     if case.filtered_gold is None or not case.has_gold:
@@ -18,7 +18,7 @@ def false_exclusion(case: Judged, k: int) -> float | None:
 
 @metric(
     "leakage",
-    source="kbgate design, section 5.2",
+    source="kbgate: filters and access",
     at_k=False,
     judges_gold=False,
     higher_is_better=False,

@@ -19,7 +19,7 @@ def hit(case: Judged, k: int) -> float | None:
     return float(not gold.isdisjoint(case.ranking[:k]))
 
 
-@metric("contract", source="kbgate design, section 5.1")
+@metric("contract", source="kbgate's supply contract")
 def contract(case: Judged, k: int) -> float | None:
     """Share of the gold groups with at least one card in the top k: what a correct answer needs and got.
 
@@ -88,7 +88,7 @@ def hit_any_language(case: Judged, k: int) -> float | None:
     return float(not case.family.isdisjoint(case.ranking[:k])) if case.has_gold else None
 
 
-@metric("tier_rr", source="kbgate design, section 5.1", monotone=False)
+@metric("tier_rr", source="kbgate's supply contract", monotone=False)
 def tier_rr(case: Judged, k: int) -> float | None:
     """Reciprocal rank of the first tier-gold card in the top k, relevant or not: watches boosts of curated cards."""
     if not case.has_gold:

@@ -1,0 +1,77 @@
+"""What the README says is so: its metric table, its commands, its example."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.domain import Judged
+from tasks.registry import METRICS, metric
+from tests.conftest import ROOT
+
+README = ROOT / "README.md"
+BEGIN, END = "| metric | better | what it says |\n|---|---|---|\n", "<!-- end of metrics -->"
+
+
+def table() -> str:
+    rows = (
+        f"| `{part.key(0).replace('@0', '@k')}` | {'higher' if part.higher_is_better else 'lower'} | {part.summary} |\n"
+        for part in METRICS.values()
+    )
+    return "".join(rows)
+
+
+def test_the_metric_table_is_the_registrys() -> None:
+    text = README.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    shown, after = rest.split(END)
+    if os.environ.get("UPDATE_GOLDEN"):
+        README.write_text(before + BEGIN + table() + END + after, encoding="utf-8")
+        shown = table()
+    assert shown == table(), "UPDATE_GOLDEN=1 rewrites the table"
+
+
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"^\$ kbgate ([a-z]+(?: [a-z]+)?) ", README.read_text(), re.M))))
+def test_every_command_is_there(command: str, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    words = command.split() if command.startswith("baseline") else command.split()[:1]
+    assert kbgate(*words, "--help") == 0
+    assert f"kbgate {' '.join(words)}" in capsys.readouterr().out
+
+
+def test_the_example_metric_is_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    METRICS._load()
+    namespace = {"metric": metric, "Judged": Judged}
+    try:
+        exec(compile(source, "README.md", "exec"), namespace)
+        case = Judged(("a", "b"), (frozenset({"a"}),), {"a": 1.0})
+        assert METRICS["first_place"].compute(case, 5) == 1.0
+        assert METRICS["first_place"].compute(Judged((), (frozenset({"a"}),), {"a": 1.0}), 5) == 0.0
+    finally:
+        METRICS._load().pop("first_place", None)
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_make_runs_what_it_says() -> None:
+    planned = subprocess.run(["make", "-n", "eval"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "kbgate evaluate baselines/medication" in planned
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert ci.index("make test\n") < ci.index("make test-all\n")
+
+
+def test_nothing_names_a_machine() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    words = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "py" + r"pi\.org", "python" + "hosted"]))
+    for name in filter(None, tracked):
+        path = Path(ROOT / name)
+        if path.suffix in (".py", ".md", ".toml", ".txt", ".j2", ".jsonl", ".json"):
+            assert not words.search(path.read_text(encoding="utf-8")), name

@@ -8,63 +8,117 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pandas as pd
+
 from flows import publish
 from tasks import stages
-from tasks.domain import Evaluation, Exam
+from tasks.domain import Evaluation, Exam, Inputs, Material
+from tasks.settings import Suite
 
 Floors = dict[str, float]
+Host = Callable[[str], AbstractContextManager[str]]
+"""Gives a build its store: a throw-away folder, or a place in production."""
 
 
 def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str = ".kbgate") -> Evaluation:
     """Evaluate one suite folder and write its run's files; returns the evaluation with its verdict."""
-    started = dt.datetime.now(dt.UTC)
-    Path(home).mkdir(parents=True, exist_ok=True)  # a home that cannot be written is told now, not after the work
-    evaluation = examine(Path(suite), fast, floors or {}, Path(home), started)
+    inputs = load(stages.load_suite(Path(suite), floors), Path(home))
+    cases = inputs.golden.cases
+    asked = stages.select_fast(cases, inputs.suite.fast) if fast else cases
+    evaluation = examine(inputs, prepare(inputs, Path(home)), asked, Path(home), "fast" if fast else "full")
     publish.publish(evaluation, Path(home))
     return evaluation
 
 
-def examine(folder: Path, fast: bool, floors: Floors, home: Path, started: dt.datetime) -> Evaluation:
-    """The pipeline: load, chunk, embed, ingest, retrieve, score, compare, judge."""
-    suite = stages.load_suite(folder, floors)
+def load(suite: Suite, home: Path, baseline_ref: str = "") -> Inputs:
+    """A suite's cards, cases and baseline (of a commit, where one is named), held against each other."""
+    home.mkdir(parents=True, exist_ok=True)  # a home that cannot be written is told now, not after the work
     kb, golden = stages.load_cards(suite), stages.load_golden(suite)
-    baseline = stages.read_baseline(suite)
-    vanished = stages.check_inputs(suite, kb, golden, baseline)
-    asked = stages.select_fast(golden.cases, suite.fast) if fast else golden.cases
-    as_of = started.date() if suite.as_of == "today" else suite.as_of
+    baseline = stages.baseline_at(suite, baseline_ref) if baseline_ref else stages.read_baseline(suite)
+    return Inputs(suite, kb, golden, baseline, stages.check_inputs(suite, kb, golden, baseline))
 
-    chunks = stages.chunk(suite, kb)
-    rows, members = stages.build_rows(suite, kb, chunks)
+
+def prepare(inputs: Inputs, home: Path) -> Material:
+    """Cards to chunks, chunks to rows, rows to vectors."""
+    suite = inputs.suite
+    chunks = stages.chunk(suite, inputs.kb)
+    rows, members = stages.build_rows(suite, inputs.kb, chunks)
     model = stages.identify_model(suite)
     vectors = stages.embed_rows(suite, model, rows, home / "vectors")
-    questions = stages.embed_queries(suite, model, asked, home / "vectors")
-    fingerprints = {
-        "index": stages.index_fingerprint(suite, rows, members, model, stages.VERSIONS),
-        "golden": stages.golden_fingerprint(golden.cases),
-        "policy": stages.policy_fingerprint(suite),
-        "baseline": baseline.fingerprint if baseline else "",
+    fingerprint = stages.index_fingerprint(suite, rows, members, model, stages.VERSIONS)
+    return Material(rows, members, vectors, model, len(chunks), fingerprint)
+
+
+def fingerprints_of(inputs: Inputs, material: Material) -> dict[str, str]:
+    """The four content hashes a verdict is bound to."""
+    return {
+        "index": material.fingerprint,
+        "golden": stages.golden_fingerprint(inputs.golden.cases),
+        "policy": stages.policy_fingerprint(inputs.suite),
+        "baseline": inputs.baseline.fingerprint if inputs.baseline else "",
     }
-    with stages.temporary_store() as store:
-        index = stages.ingest(suite, rows, members, vectors, fingerprints["index"], store)
-        answers = stages.retrieve(suite, index, asked, questions, as_of, "fast" if fast else "full")
-    scores = stages.score(suite, kb, asked, answers)
-    comparison = stages.compare(suite, golden.cases, asked, answers, scores, baseline)
-    exam = Exam(suite, kb, asked, golden.cases, baseline, answers, scores, comparison, vanished)
-    counts = {"cards": len(kb.cards), "chunks": len(chunks), "rows": len(rows), "cases": len(golden.cases)}
+
+
+def examine(
+    inputs: Inputs,
+    material: Material,
+    asked: pd.DataFrame,
+    home: Path,
+    mode: str = "full",
+    host: Host | None = None,
+    touched: tuple[str, ...] = (),
+) -> Evaluation:
+    """Ingest, retrieve, score, compare, judge.
+
+    `host`: where production builds its candidate, which is then read back through a new client; a throw-away store if None.
+    `touched`: asked cases that are beside the fast subset; they are judged and stay out of its means.
+    """
+    started, suite = dt.datetime.now(dt.UTC), inputs.suite
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
+    build = f"{suite.name}-{material.fingerprint}-{run_id}"
+    as_of = started.date() if suite.as_of == "today" else suite.as_of
+    questions = stages.embed_queries(suite, material.model, asked, home / "vectors")
+    with (host or stages.temporary_store)(build) as store:
+        index = stages.ingest(suite, material.rows, material.members, material.vectors, store, build)
+        index = stages.reopen(index) if host else index
+        answers = stages.retrieve(suite, index, asked, questions, as_of, mode)
+    scores = stages.score(suite, inputs.kb, asked, answers)
+    comparison = stages.compare(suite, inputs.golden.cases, asked, answers, scores, inputs.baseline, touched)
+    exam = Exam(
+        suite=suite,
+        kb=inputs.kb,
+        asked=asked,
+        golden=inputs.golden.cases,
+        baseline=inputs.baseline,
+        run=answers,
+        scores=scores,
+        comparison=comparison,
+        vanished=inputs.vanished,
+        touched=touched,
+    )
+    counts = {
+        "cards": len(inputs.kb.cards),
+        "chunks": material.chunks,
+        "rows": len(material.rows),
+        "cases": len(inputs.golden.cases),
+    }
     return Evaluation(
         exam=exam,
         verdict=stages.judge(exam),
         run_id=run_id,
+        build=build,
         folder=home / "runs" / suite.name / run_id,
         started=started,
         as_of=as_of,
-        fingerprints=fingerprints,
-        provenance=stages.provenance_of(suite.folder, model, counts),
+        fingerprints=fingerprints_of(inputs, material),
+        provenance=stages.provenance_of(suite.folder, material.model, counts),
+        arrivals=stages.arrivals(inputs, home),
     )
 
 

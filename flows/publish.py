@@ -1,19 +1,24 @@
-"""What leaves an exam: files, a line of history, and where Prefect runs it, an artifact and a state that says the verdict."""
+"""What leaves a flow: files, a line of history, and under Prefect artifacts, an event and a state that says the verdict."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from reports.render import render_markdown
+from reports.render import render_comment, render_markdown
 from tasks import stages
 from tasks.domain import Evaluation
 from tasks.errors import KbgateError
+from tasks.results import PullRequest, Result, Summary
 
 _ARTIFACT_LIMIT = 400_000
 """Characters of a report kept as an artifact: beyond, the server refuses its own event; the file has the whole."""
+_FAILED = {"BLOCK": "Blocked", "INCONCLUSIVE": "Inconclusive", "ERROR": "Unmeasured"}
 
 
 def publish(evaluation: Evaluation, home: Path) -> None:
@@ -23,55 +28,100 @@ def publish(evaluation: Evaluation, home: Path) -> None:
     stages.write_run(evaluation, document, report)
     stages.append_history(home, document)
     if stages.in_flow_run():
-        _show(evaluation, report)
+        _shown(lambda: _show(evaluation, document, report))
 
 
-def _show(evaluation: Evaluation, report: str) -> None:
-    from prefect import get_run_logger
+def publish_comment(result: PullRequest) -> None:
+    """Write comment.md beside the deciding run's report, and to the step summary of GitHub where it runs there."""
+    comment = render_comment(result, stages.verdict_document(result.deciding))
+    stages.write_text(result.deciding.folder / "comment.md", comment)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(comment)
+
+
+def publish_summary(summary: Summary, home: Path) -> None:
+    """Append a night to `nightly.jsonl`, and show it as a table in Prefect where Prefect runs it."""
+    rows = [vars(row) for row in summary.rows]
+    stages.append_line(home / "nightly.jsonl", {"verdict": summary.name, "rows": rows})
+    if stages.in_flow_run():
+        from prefect.artifacts import create_table_artifact
+
+        _shown(lambda: create_table_artifact(rows, key="kbgate-nightly", description=summary.name))
+
+
+def _show(evaluation: Evaluation, document: dict[str, Any], report: str) -> None:
+    """The report as an artifact, the run's name and tags, and an event for automations."""
+    from prefect import get_client
     from prefect.artifacts import create_markdown_artifact
+    from prefect.context import FlowRunContext
+    from prefect.events import emit_event
 
+    suite = evaluation.exam.suite.name
+    create_markdown_artifact(report[:_ARTIFACT_LIMIT], key=f"kbgate-{_slug(suite)}", description=evaluation.name)
+    payload = {
+        name: document[name] for name in ("suite", "run", "build", "mode", "verdict", "exit_code", "code", "fingerprints")
+    }
+    payload["reasons"] = [reason["sentence"] for reason in document["reasons"][:20]]
+    emit_event("kbgate.verdict", resource={"prefect.resource.id": f"kbgate.suite.{suite}"}, payload=payload)
+    context = FlowRunContext.get()
+    if context is not None and context.flow_run is not None:
+        flow = context.flow.name if context.flow is not None else ""
+        name = f"{flow} {suite} {evaluation.fingerprints['index'][:8]}"
+        tags = {*context.flow_run.tags, f"suite:{suite}", f"verdict:{evaluation.name}"}
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, name=name, tags=sorted(tags))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())
+
+
+def _shown(show: Callable[[], Any]) -> None:
+    """What cannot be shown must not change a verdict."""
     try:
-        slug = re.sub(r"[^a-z0-9]+", "-", evaluation.exam.suite.name.lower())
-        create_markdown_artifact(report[:_ARTIFACT_LIMIT], key=f"kbgate-{slug}", description=evaluation.verdict.name)
-    except Exception as error:  # an artifact that cannot be shown must not change the verdict
-        get_run_logger().warning("the report could not be shown as an artifact: %s", error)
+        show()
+    except Exception as error:
+        from prefect import get_run_logger
+
+        get_run_logger().warning("the verdict could not be shown: %s", error)
 
 
-def as_flow(body: Callable[..., Evaluation], name: str) -> Any:
-    """A plain body as a Prefect flow of that name, whose final state is the verdict: Failed "Blocked", never green by accident.
+def as_flow(body: Callable[..., Result], name: str) -> Any:
+    """A plain body as a Prefect flow, whose final state is the verdict: a failed state "Blocked", never green by accident.
 
     No retries: a flow that ends Blocked would run the whole exam again, until it is green.
     """
-    from functools import wraps
-
     from prefect import flow
     from prefect.states import Completed, Failed
 
     @wraps(body)
     def flow_body(*args: Any, **kwargs: Any) -> Any:
-        evaluation = body(*args, **kwargs)
-        verdict = evaluation.verdict
-        said = "; ".join(reason.sentence for reason in verdict.reasons)[:4000]
-        if verdict.exit_code == 0:
-            return Completed(name=verdict.name.capitalize(), message=said, data=evaluation)
-        states = {"BLOCK": "Blocked", "INCONCLUSIVE": "Inconclusive", "ERROR": "Unmeasured"}
-        return Failed(name=states[verdict.name], message=said, data=evaluation)
+        result = body(*args, **kwargs)
+        said = result.said[:4000]
+        if result.exit_code == 0:
+            return Completed(name=result.name.capitalize(), message=said, data=result)
+        return Failed(name=_FAILED[result.name], message=said, data=result)
 
-    return flow(name=name, flow_run_name=f"{name} {{suite}}", retries=0, persist_result=False, validate_parameters=False)(
-        flow_body
-    )
+    return flow(name=name, retries=0, persist_result=False, validate_parameters=False)(flow_body)
 
 
-def run_flow(flow: Any, **parameters: Any) -> Evaluation:
-    """Run a flow against the configured Prefect API and return its evaluation; what it raised is raised again."""
+def call(module: ModuleType, name: str, **parameters: Any) -> Any:
+    """A flow's result: as a Prefect flow where an API is configured or a flow run goes on, as the plain body otherwise.
+
+    What the flow raised is raised again.
+    """
+    if not stages.in_flow_run() and not os.environ.get("PREFECT_API_URL"):
+        return module.run(**parameters)
     from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
     # The heartbeat thread costs a second at the end of every flow run; it serves runs that outlive their caller.
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-        state = flow(**parameters, return_state=True)
-    result = state.data if isinstance(state.data, Evaluation) else state.result(raise_on_failure=False)
-    if isinstance(result, Evaluation):
-        return result
+        state = getattr(module, name)(**parameters, return_state=True)
+    result = state.data if hasattr(state.data, "exit_code") else state.result(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result
-    raise KbgateError(f"the flow run ended {state.name} without a verdict: {state.message}")
+    if not hasattr(result, "exit_code"):
+        raise KbgateError(f"the flow run ended {state.name} without a verdict: {state.message}")
+    return result

@@ -12,7 +12,10 @@ from typing import Any
 
 from reports.view import view
 from tasks.domain import Evaluation
+from tasks.results import PullRequest
 
+COMMENT_LIMIT = 60_000
+"""GitHub refuses comments of 65,536 characters."""
 _TEMPLATES = Path(__file__).parent / "templates"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])|^([#+=-])|(?<=^\d)([.)])")
 _LINKING = re.compile(r"(?i)((?<!\w)[@#]|www|://)(?=\S)")
@@ -21,6 +24,33 @@ _LINKING = re.compile(r"(?i)((?<!\w)[@#]|www|://)(?=\S)")
 
 def render_markdown(evaluation: Evaluation, document: dict[str, Any]) -> str:
     """The report of one evaluation, from its verdict document; ends with one line end."""
+    environment = _environment()
+    names = sorted(path.name for path in (_TEMPLATES / "report.md").glob("*.md.j2"))
+    context = {"view": view(evaluation, document), "document": document}
+    parts = [environment.get_template(f"report.md/{name}").render(context).strip() for name in names]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def render_comment(result: PullRequest, document: dict[str, Any]) -> str:
+    """The comment on a pull request, under 60,000 characters whatever the input."""
+    reasons = result.deciding.verdict.reasons
+    context = {
+        "view": view(result.deciding, document),
+        "document": document,
+        "name": result.name,
+        "first": reasons[0].sentence if reasons else "nothing fell beyond what is allowed",
+        "ref": result.ref,
+        "own": result.own,
+        "escalated": result.deciding is not result.subset,
+        "subset_name": result.subset.name,
+    }
+    text: str = _environment().get_template("comment.md.j2").render(context).strip() + "\n"
+    if len(text) < COMMENT_LIMIT:
+        return text
+    return text[: COMMENT_LIMIT - 100].rpartition("\n")[0] + "\n\nCut here; the run's report.md has the whole.\n"
+
+
+def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     # Markdown is no HTML: autoescape would print &amp;#39;. Every foreign text goes through the filter `safe_text`.
@@ -28,10 +58,7 @@ def render_markdown(evaluation: Evaluation, document: dict[str, Any]) -> str:
         loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"safe_text": safe_text, "figure": figure, "signed": signed}
-    names = sorted(path.name for path in (_TEMPLATES / "report.md").glob("*.md.j2"))
-    context = {"view": view(evaluation, document), "document": document}
-    parts = [environment.get_template(f"report.md/{name}").render(context).strip() for name in names]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return environment
 
 
 def safe_text(value: object, limit: int = 200) -> str:

@@ -21,16 +21,25 @@ _SLICES = ("kind", "language")
 
 
 def compare(
-    suite: Suite, golden: pd.DataFrame, asked: pd.DataFrame, run: Run, scores: Scores, baseline: Baseline | None
+    suite: Suite,
+    golden: pd.DataFrame,
+    asked: pd.DataFrame,
+    run: Run,
+    scores: Scores,
+    baseline: Baseline | None,
+    touched: tuple[str, ...] = (),
 ) -> Comparison:
     """Hold a run against the baseline; without one, the figures stand alone.
 
     `golden`: every case; `asked`: those of this run's mode. Means are over the common population only; new, removed and
-    edited cases are listed and never averaged in.
+    edited cases are listed and never averaged in, nor are `touched` ones, asked beside the fast subset.
     """
     now = _by_case(scores.figures, run.method)
     if baseline is None:
-        figures = [*_figures(suite, run, scores, asked, now, {}, set(asked["id"])), *_lane_figures(run, scores, None)]
+        figures = [
+            *_figures(suite, run, scores, asked, now, {}, set(asked["id"]) - set(touched)),
+            *_lane_figures(run, scores, None),
+        ]
         return Comparison(pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)), _no_changes())
     hashes = dict(zip(golden["id"], golden["hash"], strict=True))
     then = {case: row["scores"] for case, row in baseline.cases.items()}
@@ -45,7 +54,7 @@ def compare(
         share = f"{changed} of the baseline's {len(baseline.cases)} cases"
         many = (f"{share} were edited or removed ({len(edited)} edited, {len(removed)} removed); 10 % are allowed",)
     figures = [
-        *_figures(suite, run, scores, asked, now, {} if unlike else then, set(common)),
+        *_figures(suite, run, scores, asked, now, {} if unlike else then, set(common) - set(touched)),
         *_lane_figures(run, scores, None if unlike or run.mode != "full" else baseline),
     ]
     changes = [] if unlike else list(_changes(suite, asked, scores, now, baseline, edited))

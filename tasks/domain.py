@@ -83,6 +83,43 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """A suite's files, read and held against each other."""
+
+    suite: Suite
+    kb: KnowledgeBase
+    golden: GoldenSet
+    baseline: Baseline | None
+    vanished: tuple[Vanished, ...] = ()
+
+
+@dataclass(frozen=True)
+class Material:
+    """What an index is built from."""
+
+    rows: pd.DataFrame
+    members: pd.DataFrame
+    vectors: np.ndarray[Any, np.dtype[np.float32]]
+    model: Model
+    chunks: int
+    """How many chunks the rows stand for."""
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What came into the knowledge base since a run that was green."""
+
+    since: str
+    """The run's id, or "the baseline"."""
+    batch: str = ""
+    """What the ingest called it."""
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Index:
     """What is searched: rows, their vectors, the store that holds them."""
 
@@ -90,9 +127,10 @@ class Index:
     members: pd.DataFrame
     vectors: np.ndarray[Any, np.dtype[np.float32]]
     """One unit vector per row, float32, in the rows' order."""
-    fingerprint: str
-    store: Path
-    collection: str
+    store: str
+    """A folder, or the URL of a server."""
+    build: str
+    """The collection's name: suite, fingerprint and run, so that two builds of one fingerprint are told apart."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +239,8 @@ class Exam:
     scores: Scores
     comparison: Comparison
     vanished: tuple[Vanished, ...] = ()
+    touched: tuple[str, ...] = ()
+    """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
 
 
 @dataclass(frozen=True)
@@ -237,8 +277,26 @@ class Evaluation:
     exam: Exam
     verdict: Verdict
     run_id: str
+    build: str
+    """The collection that was examined; promotion accepts no other."""
     folder: Path
     started: dt.datetime
     as_of: dt.date
     fingerprints: Mapping[str, str]
     provenance: Mapping[str, Any]
+    arrivals: Arrivals | None = None
+
+    @property
+    def name(self) -> str:
+        """The verdict's name."""
+        return self.verdict.name
+
+    @property
+    def exit_code(self) -> int:
+        """The verdict's exit code."""
+        return self.verdict.exit_code
+
+    @property
+    def said(self) -> str:
+        """The verdict's reasons, gravest first."""
+        return "; ".join(reason.sentence for reason in self.verdict.reasons)

@@ -6,11 +6,10 @@ A line that cannot be read (a full disk, a power cut) is skipped by readers; it 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from tasks.records import canonical, parse_json
+from tasks.records import append_line, parse_json
 
 SCHEMA = 1
 
@@ -32,22 +31,7 @@ def append_history(home: Path, document: dict[str, Any]) -> None:
         "means": {f["metric"]: {"mean": f["current"], "n": f["n"]} for f in document["figures"] if not f["slice"]
                   and f["lane"] == document["method"]},
     }  # fmt: skip
-    path = path_of(home, document["suite"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        # A torn last line must not swallow this one: it begins with a line end of its own where one is missing.
-        start = b"\n" if os.fstat(handle).st_size and not _ends_line(path) else b""
-        os.write(handle, start + canonical(line).encode() + b"\n")
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _ends_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+    append_line(path_of(home, document["suite"]), line)
 
 
 def read_history(home: Path, suite: str) -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -49,36 +49,44 @@ def build_rows(suite: Suite, kb: KnowledgeBase, chunks: pd.DataFrame) -> tuple[p
 
 
 @contextlib.contextmanager
-def temporary_store() -> Iterator[Path]:
+def temporary_store(build: str) -> Iterator[str]:
     """A folder for one run's store, its own whatever else runs, removed at the end whatever happens."""
-    folder = Path(tempfile.mkdtemp(prefix="kbgate-"))
+    folder = tempfile.mkdtemp(prefix="kbgate-")
     try:
         yield folder
     finally:
-        _close(folder)
+        close_store(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_CLIENTS: dict[Path, Any] = {}
-"""Open clients by folder: Chroma keeps one system a path alive, and a removed folder would live on in it."""
+_CLIENTS: dict[str, Any] = {}
+"""Open clients by place: Chroma keeps one system a path alive, and a removed folder would live on in it."""
 
 
-def _client(folder: Path) -> Any:
-    if folder not in _CLIENTS:
+def open_store(place: str) -> Any:
+    """The client of a store: a folder, or the URL of a server; one per place until it is closed."""
+    if place not in _CLIENTS:
         import chromadb
         from chromadb.config import Settings
 
-        _CLIENTS[folder] = chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
-    return _CLIENTS[folder]
+        settings = Settings(anonymized_telemetry=False)
+        if place.startswith(("http://", "https://")):
+            url = urlsplit(place)
+            port = url.port or (443 if url.scheme == "https" else 80)
+            _CLIENTS[place] = chromadb.HttpClient(url.hostname or "", port, ssl=url.scheme == "https", settings=settings)
+        else:
+            _CLIENTS[place] = chromadb.PersistentClient(path=place, settings=settings)
+    return _CLIENTS[place]
 
 
-def _close(folder: Path) -> None:
-    client = _CLIENTS.pop(folder, None)
+def close_store(place: str) -> None:
+    """Close a store's client, so that the next one sees what is on disk and not what this one remembers."""
+    client = _CLIENTS.pop(place, None)
     if client is not None:
         client.close()
 
 
-def _no_embedder() -> Any:
+def no_embedder() -> Any:
     """An embedding function that refuses: `None` would let Chroma fetch a model of its own."""
     from chromadb import Documents, EmbeddingFunction, Embeddings
 
@@ -103,8 +111,8 @@ def _no_embedder() -> Any:
     return NoEmbedder()
 
 
-def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vectors, fingerprint: str, store: Path) -> Index:
-    """Put the rows into a collection of `store` and read back what arrived; raises `Unmeasured` when anything is short.
+def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vectors, store: str, build: str) -> Index:
+    """Put the rows into the collection `build` of `store` and read back what arrived; `Unmeasured` if anything is short.
 
     A row's document is its embedded text; its metadata are the filterable fields and the `_chunks` and `_cards` it stands for.
     """
@@ -117,10 +125,7 @@ def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vec
         "ef_construction": settings.ef_construction,
         "ef_search": ef_search(suite, len(rows)),
     }
-    name = f"{suite.name}-{fingerprint}"
-    collection = _client(store).create_collection(
-        name, embedding_function=_no_embedder(), configuration={"hnsw": hnsw}, metadata={"fingerprint": fingerprint}
-    )
+    collection = open_store(store).create_collection(build, embedding_function=no_embedder(), configuration={"hnsw": hnsw})
     chunks: dict[str, list[str]] = {}
     cards: dict[str, list[str]] = {}
     for member in rows_of(members):
@@ -137,7 +142,7 @@ def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vec
             ],
         )
     _verify(collection, rows)
-    return Index(rows, members, vectors, fingerprint, store, name)
+    return Index(rows, members, vectors, store, build)
 
 
 def _verify(collection: Any, rows: pd.DataFrame) -> None:
@@ -152,6 +157,38 @@ def _verify(collection: Any, rows: pd.DataFrame) -> None:
         raise Unmeasured(f"the store lost {len(lost)} of {len(rows)} rows, {min(lost)} among them")
 
 
+def reopen(index: Index) -> Index:
+    """The same index through a new client, as a reader finds it: rows, vectors and members are what the store holds."""
+    close_store(index.store)
+    collection = open_store(index.store).get_collection(index.build, embedding_function=no_embedder())
+    rows: list[tuple[str, str, str, dict[str, Any]]] = []
+    members: list[tuple[str, str, str]] = []
+    vectors: list[Any] = []
+    for at in range(0, collection.count(), _BATCH):
+        page = collection.get(limit=_BATCH, offset=at, include=["documents", "metadatas", "embeddings"])
+        columns = (page["ids"], page["documents"], page["metadatas"], page["embeddings"])
+        for row, text, stored, vector in zip(*columns, strict=True):
+            fields = {name: value for name, value in stored.items() if name not in ("_chunks", "_cards")}
+            # A chunk's id is `<card>::<nn>`.
+            own = [(row, chunk, chunk.rpartition("::")[0]) for chunk in stored["_chunks"]]
+            if sorted({card for *_, card in own}) != sorted(stored["_cards"]):
+                raise Unmeasured(f"row {row} of the store lists chunks of other cards than it names")
+            rows.append((row, text, fields.get("language", ""), fields))
+            members += own
+            vectors.append(vector)
+    order = sorted(range(len(rows)), key=lambda place: rows[place][0])
+    found = Index(
+        pd.DataFrame([rows[place] for place in order], columns=list(ROW_COLUMNS)),
+        pd.DataFrame(sorted(members), columns=list(MEMBER_COLUMNS)),
+        np.asarray([vectors[place] for place in order], dtype=np.float32),
+        index.store,
+        index.build,
+    )
+    if len(found.rows) != len(index.rows) or set(found.rows["id"]) != set(index.rows["id"]):
+        raise Unmeasured(f"the store gives {len(found.rows)} rows after reopening, {len(index.rows)} went in")
+    return found
+
+
 def ef_search(suite: Suite, count: int) -> int:
     """How many rows a search looks at: all of a small index, so that every build of it ranks alike."""
     if suite.index.ef_search != "auto":
@@ -161,7 +198,7 @@ def ef_search(suite: Suite, count: int) -> int:
 
 def open_search(index: Index) -> Callable[[Vectors, dict[str, Any], int], list[tuple[str, float]]]:
     """A search of the store: the (row id, cosine similarity) pairs nearest to a vector among the rows that satisfy `where`."""
-    collection = _client(index.store).get_collection(index.collection, embedding_function=_no_embedder())
+    collection = open_store(index.store).get_collection(index.build, embedding_function=no_embedder())
 
     def nearest(vector: Vectors, where: dict[str, Any], count: int) -> list[tuple[str, float]]:
         found = collection.query(query_embeddings=vector[None, :], n_results=count, where=where, include=["distances"])

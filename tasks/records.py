@@ -153,6 +153,20 @@ def write_text(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
+def append_line(path: Path, value: Any) -> None:
+    """Append one JSON line in one write, so that writers which end together do not mix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        # A torn last line must not swallow this one: it begins with a line end of its own where one is missing.
+        size = os.fstat(handle).st_size
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        os.write(handle, (b"\n" if torn else b"") + canonical(value).encode() + b"\n")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in a folder survive a power cut."""
     handle = os.open(folder, os.O_RDONLY)

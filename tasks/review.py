@@ -2,28 +2,74 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import tempfile
 from pathlib import Path
 
 from tasks.baseline import FILES, read_baseline
-from tasks.domain import Baseline
+from tasks.comparison import compare
+from tasks.domain import Baseline, Evaluation, Verdict
 from tasks.errors import InputError, Problem
+from tasks.gate import judge
 from tasks.registry import METRICS
+from tasks.scoring import score
 from tasks.settings import Suite
+from tasks.suite import FILE, load_suite
 
 
 def baseline_at(suite: Suite, ref: str) -> Baseline | None:
     """The baseline as it stands in a commit, None where that commit has none."""
     with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
         for name in FILES:
-            shown = subprocess.run(["git", "-C", str(suite.folder), "show", f"{ref}:./{name}"], capture_output=True)
-            if shown.returncode == 0:
-                (Path(folder) / name).write_bytes(shown.stdout)
-            elif b"invalid object name" in shown.stderr or b"not a git repository" in shown.stderr:
-                said = shown.stderr.decode(errors="replace").strip()
-                raise InputError([Problem("--ref", 0, f"'{ref}' cannot be read from git here ({said})")])
+            shown = _git(suite.folder, ref, name)
+            if shown is not None:
+                (Path(folder) / name).write_bytes(shown)
         return read_baseline(suite.model_copy(update={"folder": Path(folder)}))
+
+
+_POLICY = ("gates", "slices", "allowances", "acceptance", "pass_mark", "top_k", "k_values", "unit", "fast", "baseline")
+"""The settings that say what counts as red; a pull request is judged by the target branch's."""
+
+
+def suite_at(own: Suite, ref: str) -> Suite:
+    """The suite as checked out, with the policy it has in a commit; its own where that commit does not know it."""
+    shown = _git(own.folder, ref, FILE)
+    if shown is None:
+        return own
+    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+        (Path(folder) / FILE).write_bytes(shown)
+        theirs = load_suite(Path(folder))
+    return own.model_copy(update={name: getattr(theirs, name) for name in _POLICY})
+
+
+def edits_policy(own: Suite, judged_by: Suite, theirs: Baseline | None) -> bool:
+    """Whether a change edits its own gates or baseline; `theirs`: the baseline it is judged by."""
+    mine = read_baseline(own)
+    same = (mine.fingerprint if mine else "") == (theirs.fingerprint if theirs else "")
+    return not same or any(getattr(own, name) != getattr(judged_by, name) for name in _POLICY)
+
+
+def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
+    """The verdict the same rankings get from a change's own baseline and gates."""
+    exam, baseline = evaluation.exam, read_baseline(own)
+    scores = score(own, exam.kb, exam.asked, exam.run)
+    comparison = compare(own, exam.golden, exam.asked, exam.run, scores, baseline, exam.touched)
+    return judge(dataclasses.replace(exam, suite=own, baseline=baseline, scores=scores, comparison=comparison))
+
+
+def _git(folder: Path, ref: str, name: str) -> bytes | None:
+    """A file of a suite's folder as it stands in a commit, None where that commit has none; `InputError` for no commit."""
+    shown = subprocess.run(["git", "-C", str(folder), "show", f"{ref}:./{name}"], capture_output=True)
+    if shown.returncode == 0:
+        return shown.stdout
+    known = subprocess.run(
+        ["git", "-C", str(folder), "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], capture_output=True
+    )
+    if ref.startswith("-") or known.returncode != 0:
+        said = shown.stderr.decode(errors="replace").strip()
+        raise InputError([Problem("--baseline-ref", 0, f"'{ref}' is no commit here ({said}); fetch it first")])
+    return None
 
 
 def diff_baselines(old: Baseline | None, new: Baseline | None, suite: Suite) -> list[str]:

@@ -17,6 +17,7 @@ import pandas as pd
 from tasks.domain import Evaluation, Run
 from tasks.fingerprint import kb_fingerprint
 from tasks.records import write_text
+from tasks.results import NightlyRow, Result
 from tasks.tables import rows_of
 
 VERDICT_SCHEMA = 1
@@ -35,7 +36,7 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "schema": VERDICT_SCHEMA,
         "suite": exam.suite.name,
         "run": evaluation.run_id,
-        "build": evaluation.run_id,
+        "build": evaluation.build,
         "time": evaluation.started.isoformat(timespec="seconds"),
         "as_of": evaluation.as_of.isoformat(),
         "mode": exam.run.mode,
@@ -58,10 +59,14 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "cases": {
             "asked": len(exam.asked),
             "compared": len(comparison.common) if exam.baseline else 0,
+            "touched": list(exam.touched),
             "new": list(comparison.new),
             "removed": list(comparison.removed),
             "edited": list(comparison.edited),
         },
+        "arrivals": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(evaluation.arrivals).items()}
+        if evaluation.arrivals
+        else None,
         "outcomes": {str(k): int(v) for k, v in sorted(exam.run.answers["outcome"].value_counts().items())},
         "extended": int(exam.run.answers["extended"].sum()),
         "figures": [
@@ -71,6 +76,19 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "counts": evaluation.provenance["counts"],
         "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
     }
+
+
+def summarise(suite: str, result: Result) -> NightlyRow:
+    """One suite of a night: its verdict, and the gravest reason or the figure that moved most."""
+    if not isinstance(result, Evaluation):
+        return NightlyRow(suite, result.name, result.exit_code, result.said)
+    if result.verdict.reasons:
+        return NightlyRow(suite, result.name, result.exit_code, result.verdict.reasons[0].sentence)
+    figures = result.exam.comparison.figures
+    own = figures[(figures["lane"] == result.exam.run.method) & (figures["slice"] == "") & figures["delta"].notna()]
+    moved = max(rows_of(own), key=lambda row: abs(row["delta"]), default=None)
+    worst = f"{moved['metric']} {moved['delta']:+.3f}" if moved and moved["delta"] else "nothing changed"
+    return NightlyRow(suite, result.name, result.exit_code, worst)
 
 
 def _number(value: float) -> float | None:
@@ -83,6 +101,7 @@ def write_run(evaluation: Evaluation, document: dict[str, Any], report: str) -> 
     folder.mkdir(parents=True, exist_ok=True)
     _write_parquet(run_table(exam.run), folder / "run.parquet")
     _write_parquet(exam.scores.figures, folder / "scores.parquet")
+    _write_parquet(exam.kb.cards[["id", "hash"]], folder / "cards.parquet")
     write_text(folder / "report.md", report)
     write_text(folder / "run.trec", trec_run(exam.run))
     write_text(folder / "qrels.trec", trec_judgments(exam.scores.placements))

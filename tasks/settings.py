@@ -97,6 +97,33 @@ class Retrieval(Section):
     run_file: str | None = None
 
 
+class Production(Section):
+    """[production]: the Chroma that serves, and how long a verdict may open its door."""
+
+    path: str = ""
+    """A folder, relative to the suite; empty: production/<suite> in kbgate's home."""
+    url: str = ""
+    """A Chroma server instead of a folder."""
+    collection: str = ""
+    """The name readers resolve on a server; empty: the suite's name."""
+    method: str = ""
+    """What production ranks with; empty, or the same as [retrieval] method."""
+    keep: Count = 3
+    max_age: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mhd]$")] = "24h"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Production:
+        if self.path and self.url:
+            raise ValueError("path and url are two places; give one")
+        return self
+
+    @property
+    def max_age_delta(self) -> dt.timedelta:
+        """`max_age` as a length of time."""
+        unit = {"m": "minutes", "h": "hours", "d": "days"}[self.max_age[-1]]
+        return dt.timedelta(**{unit: int(self.max_age[:-1])})
+
+
 class Gate(Section):
     """One line of [gates]: what a figure may do before it speaks against the index."""
 
@@ -175,7 +202,7 @@ class Suite(Section):
     embedding: Embedding = Embedding()
     index: IndexSettings = IndexSettings()
     retrieval: Retrieval = Retrieval()
-    production: dict[str, Any] | None = None
+    production: Production = Production()
     engine: dict[str, Any] | None = None
     acceptance: dict[str, Any] | None = None
     gates: dict[str, Gate] = Field(default_factory=lambda: dict(DEFAULT_GATES))
@@ -187,6 +214,15 @@ class Suite(Section):
     def cuts(self) -> tuple[int, ...]:
         """Every k that is reported, the verdict's among them, ascending."""
         return tuple(sorted({*self.k_values, self.top_k}))
+
+    @model_validator(mode="after")
+    def _production_ranks_alike(self) -> Suite:
+        if self.production.method not in ("", self.retrieval.method):
+            raise ValueError(
+                f"production.method = '{self.production.method}' but retrieval.method = '{self.retrieval.method}': "
+                "the exam must rank as production does"
+            )
+        return self
 
     @model_validator(mode="after")
     def _candidates_cover_every_cut(self) -> Suite:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from tasks import arrivals as arrivals_
 from tasks import (
     baseline,
     cards,
@@ -22,6 +23,9 @@ from tasks import (
     golden,
     history,
     indexing,
+    production,
+    promotion,
+    records,
     registry,
     review,
     runfiles,
@@ -97,20 +101,38 @@ score = stage("score", scoring.score, timeout=3600)
 compare = stage("compare", comparison.compare)
 judge = stage("judge", gate.judge)
 write_run = stage("write files", runfiles.write_run, retries=1)
+touched_cases = stage("find touched cases", arrivals_.touched_cases)
+promote = stage("move the pointer", promotion.promote)
 
-# Too small to be task runs of their own.
+# Too small to be task runs of their own, or not to be run by anyone but the flow itself.
 select_fast = golden.select_fast
+find_suites = suites.find_suites
 build_rows = indexing.build_rows
 temporary_store = indexing.temporary_store
+reopen = indexing.reopen
 golden_fingerprint = fingerprint.golden_fingerprint
 index_fingerprint = fingerprint.index_fingerprint
 policy_fingerprint = fingerprint.policy_fingerprint
 provenance_of = provenance_.provenance_of
 verdict_document = runfiles.verdict_document
 append_history = history.append_history
+append_line = records.append_line
+write_text = records.write_text
 write_baseline = baseline.write_baseline
 baseline_at = review.baseline_at
+suite_at = review.suite_at
+edits_policy = review.edits_policy
+rejudge = review.rejudge
 diff_baselines = review.diff_baselines
+arrivals = arrivals_.arrivals
+already_judged = arrivals_.already_judged
+summarise = runfiles.summarise
+open_production = production.open_production
+locked = production.locked
+candidate = production.candidate
+sweep = production.sweep
+roll_back = promotion.roll_back
+check_verdict = promotion.check_verdict
 METRICS = registry.METRICS
 VERSIONS = {"chunker": chunking.VERSION, "analyser": lexical.VERSION}
 """Parts of the index fingerprint that no setting shows."""

@@ -51,6 +51,11 @@ def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
     return suite
 
 
+def find_suites(folder: Path) -> list[str]:
+    """The suites under a folder, by name."""
+    return sorted(str(file.parent) for file in folder.glob(f"*/{FILE}"))
+
+
 def is_beir(folder: Path) -> bool:
     """Whether a folder is a collection in BEIR form."""
     return (folder / "corpus.jsonl").is_file() and (folder / "queries.jsonl").is_file()
@@ -112,7 +117,6 @@ def _not_available_yet(suite: Suite) -> list[Problem]:
         "unit": suite.unit != "card",
         "embedding.endpoint": suite.embedding.endpoint != "",
         "retrieval.method = 'external'": suite.retrieval.method == "external",
-        "production": suite.production is not None,
         "engine": suite.engine is not None,
         "acceptance": suite.acceptance is not None,
         "slice": bool(suite.slices),

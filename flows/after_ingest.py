@@ -1,0 +1,35 @@
+"""After each ingest: did what came in bury an old truth, and which cards were they?
+
+Events come in bursts and twice. Runs of one suite queue up one behind the other, each looks at the newest state, and one
+that finds exactly what was judged last ends at once with that verdict, red or green.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from flows import evaluate, publish
+from tasks import stages
+from tasks.domain import Evaluation
+from tasks.results import Judgement
+
+
+def run(suite: str, batch: str = "", home: str = ".kbgate") -> Evaluation | Judgement:
+    """Evaluate the full set, unless the last run judged exactly this; `batch` names what came in, for the report."""
+    inputs = evaluate.load(stages.load_suite(Path(suite)), Path(home))
+    material = evaluate.prepare(inputs, Path(home))
+    judged = stages.already_judged(inputs, evaluate.fingerprints_of(inputs, material), Path(home))
+    if judged is not None:
+        return judged
+    evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home))
+    evaluation = dataclasses.replace(evaluation, arrivals=stages.arrivals(inputs, Path(home), str(batch)))
+    publish.publish(evaluation, Path(home))
+    return evaluation
+
+
+def __getattr__(name: str) -> Any:
+    if name == "after_ingest":
+        return publish.as_flow(run, name)
+    raise AttributeError(name)

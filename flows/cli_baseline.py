@@ -1,0 +1,59 @@
+"""`kbgate baseline`: what is accepted, when it changed, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from flows import evaluate as exam
+from flows import publish
+from flows.options import EXIT_CODES, Reason, SuiteFolder
+from flows.terminal import print_verdict
+from tasks.errors import InputError, Problem
+
+app = typer.Typer(help="The accepted scores of a suite.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("update", epilog=EXIT_CODES)
+def update(
+    suite: SuiteFolder,
+    reason: Reason = "",
+    accept_regression: Annotated[
+        bool, typer.Option("--accept-regression", help="Accept a blocked run knowingly; needs a reason.")
+    ] = False,
+) -> int:
+    """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
+    from tasks import stages
+
+    if not reason.strip():
+        raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
+    evaluation = publish.call(exam, "evaluate", suite=str(suite), home=str(exam.home()))
+    print_verdict(evaluation)
+    accepted = stages.write_baseline(evaluation, reason, accept_regression)
+    print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
+    return 0
+
+
+@app.command("show", epilog=EXIT_CODES)
+def show(suite: SuiteFolder) -> int:
+    """Print what was accepted, when, why, and from what."""
+    from tasks import stages
+
+    baseline = stages.read_baseline(stages.load_suite(suite))
+    if baseline is None:
+        raise InputError([Problem(str(suite), 0, f'has no baseline; next: kbgate baseline update {suite} --reason "..."')])
+    print(json.dumps(baseline.summary, indent=2, ensure_ascii=False, sort_keys=True))
+    return 0
+
+
+@app.command("diff", epilog=EXIT_CODES)
+def diff(suite: SuiteFolder, ref: Annotated[str, typer.Option("--ref", help="The commit to compare with.")] = "HEAD") -> int:
+    """Compare the baseline in the working tree with a committed one, as a review would read it."""
+    from tasks import stages
+
+    settings = stages.load_suite(suite)
+    lines = stages.diff_baselines(stages.baseline_at(settings, ref), stages.read_baseline(settings), settings)
+    print("\n".join(lines) if lines else f"the baseline is that of {ref}")
+    return 0

@@ -1,0 +1,102 @@
+"""`kbgate nightly | ingested | pull-request | serve`: the moments at which the exam runs by itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from flows import after_ingest, publish
+from flows import evaluate as exam
+from flows import nightly as nights
+from flows import pull_request as pull_requests
+from flows.options import EXIT_CODES, SuiteFolder
+from flows.terminal import print_result
+from tasks.errors import KbgateError
+
+Folder = Annotated[str, typer.Option("--folder", help="Where suites are looked for.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    commands = (("nightly", nightly), ("ingested", ingested), ("pull-request", pull_request), ("serve", serve))
+    for name, command in commands:
+        app.command(name, epilog=EXIT_CODES)(command)
+
+
+def nightly(
+    suites: Annotated[list[str] | None, typer.Argument(help="Suite folders; every one under --folder if left out.")] = None,
+    folder: Folder = "baselines",
+) -> int:
+    """Evaluate every suite in full; one that errs stops no other, and the night is green only if all are."""
+    summary = publish.call(nights, "nightly", suites=suites or None, folder=folder, home=str(exam.home()))
+    for row in summary.rows:
+        print(f"{row.verdict:12} {row.suite}: {row.worst}")
+    return int(summary.exit_code)
+
+
+def ingested(
+    suite: SuiteFolder, batch: Annotated[str, typer.Option("--batch", help="What came in, as its ingest calls it.")] = ""
+) -> int:
+    """Tell that something was ingested: emits `kb.ingested` where PREFECT_API_URL is set, runs the flow otherwise."""
+    if os.environ.get("PREFECT_API_URL"):
+        print(f"emitted kb.ingested {_emit(str(suite), batch)}; the after-ingest deployment takes it from here")
+        return 0
+    result = after_ingest.run(str(suite), batch, str(exam.home()))
+    print_result(result)
+    return result.exit_code
+
+
+def _emit(suite: str, batch: str) -> str:
+    """Post the event over HTTP until the server has it: Prefect's own `emit_event` forgets what it could not send.
+
+    The id stays the same over the tries, so an event that arrived twice starts one run.
+    """
+    import datetime as dt
+    import time
+    from pathlib import Path
+
+    import httpx
+
+    event = {
+        "id": str(uuid4()),
+        "occurred": dt.datetime.now(dt.UTC).isoformat(),
+        "event": "kb.ingested",
+        "resource": {"prefect.resource.id": f"kbgate.suite.{Path(suite).name}"},
+        "payload": {"suite": suite, "batch": batch},
+    }
+    said = ""
+    for wait in (0, 1, 2, 4):
+        time.sleep(wait)
+        try:
+            answer = httpx.post(f"{os.environ['PREFECT_API_URL'].rstrip('/')}/events", json=[event], timeout=10)
+        except httpx.HTTPError as error:
+            said = f"{type(error).__name__}: {error}"
+            continue
+        if answer.status_code == 204:
+            return str(event["id"])
+        said = f"HTTP {answer.status_code}"
+    raise KbgateError(f"the event was not taken by the Prefect API ({said}); nothing will be examined")
+
+
+def pull_request(
+    suite: SuiteFolder,
+    baseline_ref: Annotated[str, typer.Option("--baseline-ref", help="The target branch, such as origin/main.")],
+) -> int:
+    """Examine a checked-out change by the target branch's baseline and gates; writes comment.md."""
+    given = {"suite": str(suite), "baseline_ref": baseline_ref, "home": str(exam.home())}
+    result = publish.call(pull_requests, "pull_request", **given)
+    print_result(result)
+    print(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)
+    return int(result.exit_code)
+
+
+def serve(folder: Folder = "baselines") -> int:
+    """Serve the four flows from this process, without a worker: nightly at 02:30, and after each `kb.ingested`."""
+    from flows.serve import serve_all
+
+    serve_all(folder, str(exam.home()))
+    return 0

@@ -1,0 +1,81 @@
+"""`kbgate promote | rollback | status | gate`: the door to production."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import evaluate as exam
+from flows import promote as promotion
+from flows import publish
+from flows.options import EXIT_CODES, Reason, SuiteFolder
+from flows.terminal import print_result, print_verdict
+from tasks.errors import InputError, Problem
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    for name, command in (("promote", promote), ("rollback", rollback), ("status", status), ("gate", gate)):
+        app.command(name, epilog=EXIT_CODES)(command)
+
+
+def promote(
+    suite: SuiteFolder,
+    update_baseline: Annotated[bool, typer.Option("--update-baseline", help="Accept the scores as baseline too.")] = False,
+    reason: Reason = "",
+) -> int:
+    """Build the candidate in production, examine it there, and serve it if it passes."""
+    if update_baseline and not reason.strip():
+        raise InputError([Problem("--reason", 0, "is missing; --update-baseline needs one")])
+    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason, "home": str(exam.home())}
+    result = publish.call(promotion, "promote", **given)
+    print_verdict(result.evaluation)
+    print_result(result)
+    return int(result.exit_code)
+
+
+def rollback(
+    suite: SuiteFolder, to: Annotated[str, typer.Option("--to", help="A kept build; the last one if left out.")] = ""
+) -> int:
+    """Serve an earlier build again."""
+    from tasks import stages
+
+    settings = stages.load_suite(suite)
+    production = stages.open_production(settings, exam.home())
+    with stages.locked(production):
+        target = stages.roll_back(production, settings, to, dt.datetime.now(dt.UTC))
+    print(f"{target.build} is served")
+    return 0
+
+
+def status(suite: SuiteFolder) -> int:
+    """Print what is served, since when, by which verdict, and what is kept to return to."""
+    from tasks import stages
+
+    pointer = stages.open_production(stages.load_suite(suite), exam.home()).read()
+    if pointer.target is None:
+        print(f"nothing is served; next: kbgate promote {suite}")
+        return 0
+    print(f"served: {pointer.target.build}")
+    print(f"  since {pointer.target.promoted}, verdict {pointer.target.verdict.get('verdict')}")
+    print(f"  at {pointer.target.place}")
+    for old in pointer.previous:
+        print(f"kept: {old.build}, promoted {old.promoted}")
+    return 0
+
+
+def gate(
+    suite: SuiteFolder,
+    verdict: Annotated[Path, typer.Option("--verdict", help="The verdict.json of a run.")],
+    index_fingerprint: Annotated[str, typer.Option("--index-fingerprint", help="Of the index that is to be served.")],
+) -> int:
+    """Say whether a verdict opens the door for an index: refuses red, fast, foreign, other-policy and stale ones."""
+    from tasks import stages
+
+    document = stages.check_verdict(verdict, stages.load_suite(suite), index_fingerprint, dt.datetime.now(dt.UTC))
+    print(f"open: {document['verdict']} of run {document['run']}", file=sys.stderr)
+    return 0

@@ -1,0 +1,45 @@
+"""The four flows served from one process: the same deployments as deploy/prefect.yaml, without a worker."""
+
+from __future__ import annotations
+
+from flows import after_ingest, nightly, promote, pull_request
+from tasks.errors import KbgateError
+
+
+def serve_all(folder: str, home: str) -> None:
+    """Serve until stopped; needs PREFECT_API_URL, because a server of its own would die with it."""
+    import os
+
+    if not os.environ.get("PREFECT_API_URL"):
+        raise KbgateError("PREFECT_API_URL is not set; start a server (prefect server start) and name its API")
+    from prefect import serve
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
+    from prefect.events import DeploymentEventTrigger
+    from prefect.schedules import Cron
+
+    one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    trigger = DeploymentEventTrigger(
+        name="kbgate-after-ingest",
+        expect={"kb.ingested"},
+        match={"prefect.resource.id": "kbgate.suite.*"},
+        for_each={"prefect.resource.id"},
+        parameters={
+            "suite": "{{ event.payload.suite | default('') | string }}",
+            "batch": "{{ event.payload.batch | default('') | string }}",
+        },
+    )
+    serve(
+        nightly.nightly.to_deployment(
+            "nightly",
+            schedule=Cron("30 2 * * *", timezone="UTC", slug="nightly"),
+            parameters={"folder": folder, "home": home},
+            concurrency_limit=one,
+            tags=["kbgate"],
+        ),
+        after_ingest.after_ingest.to_deployment(
+            "after-ingest", triggers=[trigger], parameters={"home": home}, concurrency_limit=one, tags=["kbgate"]
+        ),
+        pull_request.pull_request.to_deployment("pull-request", parameters={"home": home}, tags=["kbgate"]),
+        promote.promote.to_deployment("promote", parameters={"home": home}, concurrency_limit=one, tags=["kbgate"]),
+        pause_on_shutdown=False,
+    )

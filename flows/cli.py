@@ -50,6 +50,8 @@ def _floors(texts: list[str]) -> dict[str, float]:
     problems = []
     for text in texts:
         name, _, value = text.partition("=")
+        if name in floors:
+            problems.append(Problem("--floor", 0, f"'{name}' is given twice; give the floor that holds"))
         try:
             floors[name] = float(value)
         except ValueError:

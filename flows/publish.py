@@ -91,7 +91,8 @@ def _shown(show: Callable[[], Any]) -> None:
 def as_flow(body: Callable[..., Result], name: str) -> Any:
     """A plain body as a Prefect flow, whose final state is the verdict: a failed state "Blocked", never green by accident.
 
-    No retries: a flow that ends Blocked would run the whole exam again, until it is green.
+    A verdict is final: with retries, a flow that ends Blocked would run the whole exam again, until it is green. So the
+    flow has none, and whoever gave its run some (an option, a setting, a deployment) finds them gone once there is a verdict.
     """
     from prefect import flow
     from prefect.states import Completed, Failed
@@ -100,11 +101,23 @@ def as_flow(body: Callable[..., Result], name: str) -> Any:
     def flow_body(*args: Any, **kwargs: Any) -> Any:
         result = body(*args, **kwargs)
         said = result.said[:4000]
+        _forget_retries()
         if result.exit_code == 0:
             return Completed(name=result.name.capitalize(), message=said, data=result)
         return Failed(name=_FAILED[result.name], message=said, data=result)
 
     return flow(name=name, retries=0, persist_result=False, validate_parameters=False)(flow_body)
+
+
+def _forget_retries() -> None:
+    from prefect import get_client
+    from prefect.context import FlowRunContext
+
+    context = FlowRunContext.get()
+    if context is not None and context.flow_run is not None:
+        policy = context.flow_run.empirical_policy.model_copy(update={"retries": 0})
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, empirical_policy=policy)
 
 
 def call(module: ModuleType, name: str, **parameters: Any) -> Any:

@@ -13,6 +13,7 @@ _CHANGES = (
     ("newly_failing", "Newly failing", "passed in the baseline, fails now"),
     ("slipped", "Slipped", "just below the cut, inside the slack"),
     ("unbaselined_failing", "New and failing", "not in the baseline, fails"),
+    ("access_widened", "Access widened", "gold that was hidden from its asker is visible now"),
     ("newly_passing", "Newly passing", "failed in the baseline, passes now"),
 )
 _ROWS = 100

@@ -7,7 +7,9 @@ removed by hand must never read as a case that was never there.
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from tasks.domain import Baseline, Evaluation
-from tasks.errors import BaselineDamaged, InputError, Problem, Refused
+from tasks.errors import BaselineDamaged, InputError, Problem, Refused, Unmeasured
 from tasks.records import canonical, digest, parse_json, read_jsonl, read_text, sync_folder, write_text
 from tasks.registry import METRICS
 from tasks.settings import Suite
@@ -47,19 +49,23 @@ def read_baseline(suite: Suite) -> Baseline | None:
     present = [name for name in FILES if (folder / name).exists()]
     if not present:
         return None
-    if SUMMARY not in present or CASES not in present or len(present) != 3:
-        raise _damaged(present[0], f"stands without its fellows (found {', '.join(present)})")
-    summary = _read_summary(folder)
-    cases = _read_rows(folder / CASES, _CASE_KEYS)
-    cards = _read_cards(folder, present)
-    baseline = Baseline(summary, cases, cards, digest([summary, _digests(cases, cards)], 16))
-    _agree(baseline)
-    return baseline
+    try:
+        if SUMMARY not in present or CASES not in present or len(present) != 3:
+            raise _damaged(present[0], f"stands without its fellows (found {', '.join(present)})")
+        summary = _read_summary(folder)
+        cases = _read_rows(folder / CASES, _CASE_KEYS)
+        baseline = Baseline(summary, cases, _read_cards(folder, present), "")
+        _agree(baseline)
+    except InputError as error:
+        where = shlex.quote(suite.given or str(folder))
+        restore = f"restore the files with: git checkout -- {where}/baseline.*"
+        anew = f'or move them away and accept anew with: kbgate baseline update {where} --reason "..."'
+        raise BaselineDamaged([*error.problems, Problem(SUMMARY, 0, f"{restore}; {anew}")]) from None
+    return dataclasses.replace(baseline, fingerprint=digest([summary, _digests(summary, cases, baseline.cards)], 16))
 
 
 def _damaged(file: str, sentence: str, line: int = 0) -> BaselineDamaged:
-    command = "restore it with: git checkout -- <suite>/baseline*"
-    return BaselineDamaged([Problem(file, line, f"{sentence}; {command}")])
+    return BaselineDamaged([Problem(file, line, sentence)])
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:
@@ -67,14 +73,11 @@ def _read_summary(folder: Path) -> dict[str, Any]:
         summary = parse_json(read_text(folder / SUMMARY))
     except ValueError as error:
         raise _damaged(SUMMARY, f"is not valid JSON ({error})") from None
-    except InputError as error:
-        raise BaselineDamaged(error.problems) from None
     schema = summary.get("schema") if isinstance(summary, dict) else None
     if schema != SCHEMA:
-        if isinstance(schema, int) and schema > SCHEMA:
-            raise BaselineDamaged([Problem(SUMMARY, 0, f"has schema {schema}; this kbgate reads {SCHEMA}: upgrade kbgate")])
-        sentence = f"has schema {schema!r}; this kbgate reads {SCHEMA}: write it anew with kbgate baseline update"
-        raise BaselineDamaged([Problem(SUMMARY, 0, sentence)])
+        newer = isinstance(schema, int) and schema > SCHEMA
+        next_step = "upgrade kbgate" if newer else "it is of an older kbgate, or damaged"
+        raise _damaged(SUMMARY, f"has schema {schema!r}; this kbgate reads {SCHEMA}: {next_step}")
     if set(summary) != _SUMMARY_KEYS:
         odd = sorted(set(summary) ^ _SUMMARY_KEYS)
         raise _damaged(SUMMARY, f"has missing or unknown keys: {', '.join(odd)}")
@@ -82,18 +85,16 @@ def _read_summary(folder: Path) -> dict[str, Any]:
 
 
 def _read_rows(path: Path, keys: set[str]) -> Rows:
-    try:
-        records, problems = read_jsonl(path)
-    except InputError as error:
-        raise BaselineDamaged(error.problems) from None
+    records, problems = read_jsonl(path)
     rows: Rows = {}
     for record in records:
-        if set(record.content) != keys:
-            problems.append(Problem(path.name, record.line, f"needs the keys {', '.join(sorted(keys))}"))
-        elif record.content["id"] in rows:
-            problems.append(Problem(path.name, record.line, f"id '{record.content['id']}' is there twice"))
+        name = record.content.get("id")
+        if set(record.content) != keys or not isinstance(name, str):
+            problems.append(Problem(path.name, record.line, f"needs the keys {', '.join(sorted(keys))}, and a text as id"))
+        elif name in rows:
+            problems.append(Problem(path.name, record.line, f"id '{name}' is there twice"))
         else:
-            rows[record.content["id"]] = record.content
+            rows[name] = record.content
     if problems:
         raise BaselineDamaged(problems)
     return rows
@@ -109,20 +110,25 @@ def _read_cards(folder: Path, present: list[str]) -> Rows:
         rows: list[dict[str, Any]] = pq.read_table(folder / CARDS_PARQUET).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise _damaged(CARDS_PARQUET, f"cannot be read ({error})") from None
+    if any(set(row) != _CARD_KEYS for row in rows):
+        raise _damaged(CARDS_PARQUET, f"needs the columns {', '.join(sorted(_CARD_KEYS))}")
     return {row["id"]: row for row in rows}
 
 
-def _digests(cases: Rows, cards: Rows) -> dict[str, str]:
+def _digests(summary: Mapping[str, Any], cases: Rows, cards: Rows) -> dict[str, str]:
     """Over content, not bytes: line ends and the order of lines and keys may change on the way through git."""
-    return {name: digest([rows[i] for i in sorted(rows)]) for name, rows in (("cases", cases), ("cards", cards))}
+    return {
+        "summary": digest({name: value for name, value in summary.items() if name != "digests"}),
+        "cases": digest([cases[case] for case in sorted(cases)]),
+        "cards": digest([cards[card] for card in sorted(cards)]),
+    }
 
 
 def _agree(baseline: Baseline) -> None:
-    """The three files say the same."""
+    """The three files say the same, and what they say is what was written."""
     summary = baseline.summary
-    for name, found in _digests(baseline.cases, baseline.cards).items():
-        if summary["digests"].get(name) != found:
-            raise _damaged(SUMMARY, f"and the lines of baseline.{name} disagree (a line was edited, added or removed)")
+    if summary["digests"] != _digests(summary, baseline.cases, baseline.cards):
+        raise _damaged(SUMMARY, f"and the lines of {CASES} and {CARDS} disagree: one was edited, added or removed by hand")
     if summary["means"] != _means(baseline.cases):
         raise _damaged(SUMMARY, f"holds means that are not those of {CASES}")
 
@@ -137,21 +143,27 @@ def _means(cases: Rows) -> dict[str, dict[str, float]]:
 
 
 def may_be_accepted(evaluation: Evaluation, accept_regression: bool) -> None:
-    """Raise `Refused` unless the run may become the baseline: full, complete, and green or knowingly accepted."""
+    """Raise `Refused` unless the run may become the baseline: full, complete, and green or knowingly accepted.
+
+    A run that could not be compared is not known to be no regression, so it is accepted knowingly or not at all; only where
+    there is no baseline yet is there nothing to regress from.
+    """
     verdict, run = evaluation.verdict, evaluation.exam.run
     if run.mode != "full":
         raise Refused("a baseline comes from a full run, never from the fast subset")
     if verdict.name == "ERROR":
-        raise Refused(f"the run measured nothing to accept: {verdict.reasons[0].sentence}")
-    unmeasured = [reason for reason in verdict.reasons if reason.check in ("completeness", "finite")]
-    if unmeasured:
-        raise Refused(f"the run is not complete: {unmeasured[0].sentence}")
-    if verdict.name == "BLOCK" and not accept_regression:
-        reason = verdict.reasons[0].sentence
-        raise Refused(f"the run is blocked ({reason}); fix it, or accept it knowingly with --accept-regression")
-    others = [r for r in verdict.reasons if r.level == "inconclusive" and r.code not in ("no_baseline", "incomparable")]
-    if others:
-        raise Refused(f"the run is inconclusive: {others[0].sentence}")
+        raise Unmeasured(f"there is nothing to accept: {verdict.reasons[0].sentence}")
+    for reason in verdict.reasons:
+        if reason.check in ("completeness", "finite"):
+            raise Refused(f"the run is not complete: {reason.sentence}")
+        if reason.check == "vanished_gold":
+            raise Refused(f"{reason.sentence}; give these cases another gold, or remove them, and then accept")
+        if reason.level == "inconclusive" and reason.code not in ("no_baseline", "incomparable"):
+            raise Refused(f"the run is inconclusive: {reason.sentence}")
+    against = [r for r in verdict.reasons if r.level == "critical" or r.code == "incomparable"]
+    if against and not accept_regression:
+        sentence = against[0].sentence
+        raise Refused(f"the run is {verdict.name} ({sentence}); fix it, or accept it knowingly with --accept-regression")
 
 
 def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool) -> Baseline:
@@ -170,6 +182,7 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool)
             "reason": reason.strip(),
             "verdict": evaluation.verdict.name,
             "accepted_regression": failing if accept_regression else [],
+            "in_spite_of": [r.sentence for r in evaluation.verdict.reasons if r.code != "no_baseline"],
         },
         "top_k": exam.suite.top_k,
         "unit": exam.suite.unit,
@@ -180,9 +193,9 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool)
         "counts": evaluation.provenance["counts"],
         "fingerprints": {name: evaluation.fingerprints[name] for name in ("index", "golden", "policy")},
         "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
-        "digests": _digests(cases, cards),
         "anchor": None,
     }
+    summary["digests"] = _digests(summary, cases, cards)
     _commit(exam.suite.folder, _files(summary, cases, cards))
     accepted = read_baseline(exam.suite)
     assert accepted is not None, "the files were just written"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -12,13 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tasks.domain import KnowledgeBase
 from tasks.errors import InputError, Problem
-from tasks.predicates import BUILT_IN_FIELDS
-from tasks.records import Record, clean, digest, nfc, problems_of, read_jsonl, read_table, read_text
+from tasks.predicates import BUILT_IN_FIELDS, LARGEST
+from tasks.records import Record, clean, digest, nfc, one_line, problems_of, read_jsonl, read_table, read_text
 from tasks.settings import Suite
 from tasks.tables import CARD_COLUMNS
 
-_LARGEST = 2**53
-"""Beyond, two whole numbers can be one float."""
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<head>.*?)^---[ \t]*(\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 class CardRow(BaseModel):
@@ -44,9 +44,7 @@ class CardRow(BaseModel):
     @field_validator("id")
     @classmethod
     def _id_is_one_line(cls, value: str) -> str:
-        if value != value.strip() or "\n" in value or "\ufffd" in value:
-            raise ValueError("an id is one line of text without spaces at its ends or control characters")
-        return nfc(value)
+        return nfc(one_line(value))
 
     @field_validator("valid_from", "valid_until", "updated_at")
     @classmethod
@@ -59,10 +57,10 @@ class CardRow(BaseModel):
     @classmethod
     def _metadata_is_flat(cls, value: dict[str, Any]) -> dict[str, Any]:
         for key, item in value.items():
-            if key in BUILT_IN_FIELDS or key.startswith("_"):
-                raise ValueError(f"'{key}' is the name of a card's own field; rename the metadata key")
+            if key in BUILT_IN_FIELDS or key.startswith(("_", "chroma:")):
+                raise ValueError(f"'{key}' is the name of a card's own field or the store's; rename the metadata key")
             items = item if isinstance(item, list) else [item]
-            if any(isinstance(i, int | float) and not abs(i) <= _LARGEST for i in items):
+            if any(isinstance(i, int | float) and not abs(i) <= LARGEST for i in items):
                 raise ValueError(f"'{key}' is not finite, or too large to be compared exactly")
             if len({type(i) for i in items}) > 1 or not all(isinstance(i, str | int | float | bool) for i in items):
                 raise ValueError(f"'{key}' is neither text, number, yes/no nor a list of one of these")
@@ -138,7 +136,8 @@ def _read(path: Path) -> tuple[list[Record], list[Problem]]:
         case ".jsonl":
             return _read_beir(path) if path.name == "corpus.jsonl" else read_jsonl(path)
         case ".csv":
-            return [_unfold(record) for record in read_table(path)], []
+            records, problems = read_table(path)
+            return [_unfold(record) for record in records], problems
         case ".parquet":
             return list(_read_parquet(path)), []
     raise InputError([Problem(path.name, 0, "is none of .jsonl, .csv, .parquet, a BEIR folder or a folder of .md / .txt")])
@@ -171,7 +170,8 @@ def _read_parquet(path: Path) -> Iterator[Record]:
     except (OSError, ValueError) as error:
         raise InputError([Problem(path.name, 0, f"is not a readable Parquet file ({error})")]) from None
     for number, row in enumerate(rows, start=1):
-        content = {k: v.isoformat() if isinstance(v, dt.date) else v for k, v in row.items() if v is not None}
+        row = {k: v for k, v in row.items() if v is not None and not k.startswith("__index_level_")}
+        content = {k: v.isoformat() if isinstance(v, dt.date) else v for k, v in row.items()}
         metadata = content.get("metadata")
         if isinstance(metadata, dict):
             # A Parquet struct gives every row every key; what is null in this row was never there.
@@ -184,18 +184,20 @@ def _read_document(file: Path, root: Path) -> Record:
     name = file.relative_to(root).as_posix()
     text = read_text(file)
     content: dict[str, Any] = {}
-    if text.startswith("---\n") and "\n---" in text[3:]:
+    front = _FRONT_MATTER.match(text)
+    if front:
         import yaml
 
-        head, _, rest = text[4:].partition("\n---")
         try:
             # The base loader reads every scalar as the text it is: 00123, NA and 1e5 stay what they are.
-            content = yaml.load(head, Loader=yaml.BaseLoader) or {}
+            found = yaml.load(front["head"], Loader=yaml.BaseLoader) or {}
         except yaml.YAMLError as error:
-            raise InputError([Problem(name, 1, f"has front matter that is not valid YAML ({error})")]) from None
-        if not isinstance(content, dict):
-            raise InputError([Problem(name, 1, "has front matter that is no list of 'key: value' lines")])
-        text = rest.partition("\n")[2]
+            mark = getattr(error, "problem_mark", None)
+            sentence = f"has front matter that is not valid YAML ({getattr(error, 'problem', None) or 'unreadable'})"
+            raise InputError([Problem(name, mark.line + 2 if mark else 1, sentence)]) from None
+        if isinstance(found, dict):
+            # Anything else between two rules is text that begins with a thematic break.
+            content, text = found, text[front.end() :]
     heading = next((line.lstrip("#").strip() for line in text.split("\n") if line.startswith("#")), "")
     defaults = {"id": name.rsplit(".", 1)[0], "title": heading}
     return Record(name, 1, clean({**defaults, **content, "text": text.strip()}))

@@ -55,7 +55,9 @@ def compare(
         many = (f"{share} were edited or removed ({len(edited)} edited, {len(removed)} removed); 10 % are allowed",)
     figures = [
         *_figures(suite, run, scores, asked, now, {} if unlike else then, set(common) - set(touched)),
-        *_lane_figures(run, scores, None if unlike or run.mode != "full" else baseline),
+        *_lane_figures(
+            run, scores, baseline if not unlike and set(common) == set(baseline.cases) == set(asked["id"]) else None
+        ),
     ]
     changes = [] if unlike else list(_changes(suite, asked, scores, now, baseline, edited))
     return Comparison(
@@ -120,7 +122,7 @@ def _figures(
 
 def _paired(
     key: str, ids: list[str], now: Mapping[str, Mapping[str, float]], then: Mapping[str, Mapping[str, float]]
-) -> tuple[float, float, float, int, int, int, int]:
+) -> tuple[float, float, float, int, float, float, float]:
     """Means of one figure over the same cases: baseline, current, delta, n, wins, ties, losses.
 
     A figure a case had and has no longer (its gold became invisible to its asker) counts 0 where more is better: a loss
@@ -137,7 +139,7 @@ def _paired(
     n = int(defined.sum())
     mean_now = float(current[defined].mean()) if n else np.nan
     if not n or np.isnan(before[defined]).any():
-        return (np.nan, mean_now, np.nan, n, 0, 0, 0)
+        return (np.nan, mean_now, np.nan, n, np.nan, np.nan, np.nan)
     change = (current - before)[defined] * (1 if part.higher_is_better else -1)
     mean_then = float(before[defined].mean())
     wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
@@ -145,12 +147,12 @@ def _paired(
 
 
 def _lane_figures(run: Run, scores: Scores, baseline: Baseline | None) -> Iterator[tuple[Any, ...]]:
-    """The other lanes' figures over all cases asked, beside the baseline's own means of them."""
+    """The other lanes' figures over all cases asked, beside the baseline's own means where these are of the same cases."""
     others = scores.figures[scores.figures["lane"] != run.method]
     for (lane, key), values in others.groupby(["lane", "metric"], sort=False)["value"]:
         was = baseline.summary["lanes"].get(lane, {}).get(key) if baseline else None
         before = was["mean"] if was else np.nan
-        yield (lane, "", key, before, values.mean(), values.mean() - before, len(values), 0, 0, 0)
+        yield (lane, "", key, before, values.mean(), values.mean() - before, len(values), np.nan, np.nan, np.nan)
 
 
 def _changes(
@@ -172,8 +174,8 @@ def _changes(
         if row is None:
             change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
         elif was is None:
-            # No gold to see then. If there is some now and it is missed, the case is as good as new.
-            change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
+            # Its asker could see no gold then: if there is some to see now, access was widened.
+            change = "access_widened" if value is not None and case["id"] not in edited else ""
         elif _passes(suite, was) and not _passes(suite, value or 0.0):
             slips = not (place["canary"] or tier_gold) and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
             change = "slipped" if slips else "newly_failing"

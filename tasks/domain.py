@@ -170,10 +170,8 @@ class Run:
 class Scores:
     """What a run is worth, case by case."""
 
-    figures: pd.DataFrame
-    """`SCORE_COLUMNS`."""
-    placements: pd.DataFrame
-    """`PLACEMENT_COLUMNS`."""
+    figures: pd.DataFrame  # SCORE_COLUMNS
+    placements: pd.DataFrame  # PLACEMENT_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -211,10 +209,8 @@ class Judged:
 class Comparison:
     """A run beside its baseline, over the cases that did not change."""
 
-    figures: pd.DataFrame
-    """`FIGURE_COLUMNS`."""
-    changes: pd.DataFrame
-    """`CHANGE_COLUMNS`."""
+    figures: pd.DataFrame  # FIGURE_COLUMNS
+    changes: pd.DataFrame  # CHANGE_COLUMNS
     common: tuple[str, ...] = ()
     """Cases that are the same in both and were asked: what is averaged."""
     new: tuple[str, ...] = ()

@@ -63,8 +63,27 @@ class Unmeasured(KbgateError):
     """The measurement itself failed, so there is nothing to judge."""
 
 
+_NAMED = 12
+"""Known words a sentence lists before it only counts them."""
+_CASES = 5
+"""Cases a sentence names before it only counts them."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A half sentence naming the nearest known word, or all of them where none is near."""
     known = sorted(known)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known) or 'none'}"
+    near = difflib.get_close_matches(word[:200], known, n=1, cutoff=0.6)
+    rest = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known[:_NAMED]) or 'none'}{rest}"
+
+
+def named(cases: Iterable[str]) -> str:
+    """The first few case ids, and how many more."""
+    cases = list(cases)
+    rest = f" and {len(cases) - _CASES} more" if len(cases) > _CASES else ""
+    return ", ".join(cases[:_CASES]) + rest
+
+
+def counted(count: int, noun: str) -> str:
+    """'1 case', '2 cases'."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -7,19 +7,20 @@ that cannot look says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterator
 
 import pandas as pd
 
 from tasks.comparison import EPSILON
 from tasks.domain import Exam, Outcome, Reason, Verdict
+from tasks.errors import counted, named
 from tasks.registry import CHECKS, METRICS, Metric, check, metric_of
 from tasks.settings import GATED_COUNTS, Gate
 from tasks.tables import REFERENCE
 
 MAX_FAILED = 0.20
 """Share of cases that may time out, raise or be malformed before nothing was measured at all."""
-_NAMED = 5
 
 _VERDICTS = {
     "error": ("ERROR", 4),
@@ -45,18 +46,6 @@ def judge(exam: Exam) -> Verdict:
 
 _PRIORITY = {"completeness": 0, "vanished_gold": 1, "newly_failing": 2, "canaries": 3}
 """Whose sentence stands first among equals: the first line of a report is what a woken engineer reads."""
-
-
-def named(cases: Iterable[str]) -> str:
-    """The first few case ids, and how many more."""
-    cases = list(cases)
-    rest = f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else ""
-    return ", ".join(cases[:_NAMED]) + rest
-
-
-def counted(count: int, noun: str) -> str:
-    """'1 case', '2 cases'."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 @check("completeness", level="critical")
@@ -157,6 +146,16 @@ def leakage(exam: Exam) -> Iterator[Reason]:
         yield Reason("leakage", "critical", sentence, tuple(cases))
 
 
+@check("access_widened", level="supporting")
+def access_widened(exam: Exam) -> Iterator[Reason]:
+    """No case whose asker could see no gold in the baseline can see some now."""
+    changes = exam.comparison.changes
+    widened = _changed(changes, "access_widened")
+    if widened:
+        sentence = f"access was widened: gold that was hidden from its asker in the baseline is visible now in {named(widened)}"
+        yield Reason("access_widened", "supporting", sentence, tuple(widened))
+
+
 @check("lost_by_index", level="critical")
 def lost_by_index(exam: Exam) -> Iterator[Reason]:
     """No case fails that exact search over the same vectors still passes."""
@@ -175,7 +174,7 @@ def lost_by_index(exam: Exam) -> Iterator[Reason]:
 def comparable(exam: Exam) -> Iterator[Reason]:
     """There is a baseline, and it measured the same thing."""
     if exam.baseline is None:
-        command = f'kbgate baseline update {exam.suite.given} --reason "first baseline"'
+        command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --reason "first baseline"'
         sentence = f"no baseline to compare with; read the report, then accept it with: {command}"
         yield Reason("comparable", "inconclusive", sentence, code="no_baseline")
     for sentence in exam.comparison.incomparable:
@@ -203,7 +202,7 @@ def newly_failing(exam: Exam) -> Iterator[Reason]:
     if gate is not None and failing and _beyond(gate, len(failing), exam):
         sentence = f"{counted(len(failing), 'case')} newly failing: {named(failing)}"
         if len(passing) > len(failing):
-            command = f'kbgate baseline update {exam.suite.given} --accept-regression --reason "..."'
+            command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --accept-regression --reason "..."'
             sentence += f"; {len(passing)} newly passing; if that is the better index, accept it with: {command}"
         yield Reason("newly_failing", gate.level, sentence, tuple(failing))
     slipped = _changed(changes, "slipped")

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tasks.domain import Baseline, GoldenSet, KnowledgeBase, Vanished
 from tasks.errors import InputError, Problem, did_you_mean
 from tasks.predicates import BUILT_IN_FIELDS, mistakes
-from tasks.records import Record, digest, nfc, problems_of, read_jsonl, read_table
+from tasks.records import Record, digest, nfc, one_line, problems_of, read_jsonl, read_table, read_text
 from tasks.settings import Suite
 from tasks.tables import CASE_COLUMNS, rows_of
 
 FILE = "golden.jsonl"
+_QRELS = ("query-id", "corpus-id", "score")
 _FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
 
 
@@ -28,13 +29,16 @@ class Evidence(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     card: str
-    text: str | None = None
+    text: Annotated[str, Field(min_length=1)] | None = None
     start: int | None = None
     end: int | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> Evidence:
-        if (self.text is None) == (self.start is None or self.end is None):
+        if [self.text is not None, self.start is not None, self.end is not None] not in (
+            [True, False, False],
+            [False, True, True],
+        ):
             raise ValueError("give either text, or start and end")
         return self
 
@@ -52,7 +56,7 @@ class CaseRow(BaseModel):
     expected: list[str] = []
     groups: list[list[str]] = []
     evidence: list[Evidence] = []
-    grades: dict[str, Annotated[int, Field(ge=1)]] = {}
+    grades: dict[str, Annotated[int, Field(ge=1, le=1000)]] = {}
     filter: dict[str, Any] | None = None
     entitled: dict[str, Any] | None = None
     canary: bool = False
@@ -63,6 +67,11 @@ class CaseRow(BaseModel):
     topic: str = ""
     intent: str = ""
     notes: str = ""
+
+    @field_validator("id")
+    @classmethod
+    def _id_is_one_line(cls, value: str) -> str:
+        return one_line(value)
 
     @field_validator("query")
     @classmethod
@@ -81,6 +90,8 @@ class CaseRow(BaseModel):
         has_gold = bool(forms or self.grades)
         if self.kind == "no_match" and has_gold:
             raise ValueError("a no_match case has no gold")
+        if self.canary and not has_gold:
+            raise ValueError("a canary without gold could never fail: it watches nothing")
         if self.kind == "golden" and not has_gold:
             raise ValueError("no gold; give must_cite_one_of, expected, groups or evidence, or say kind = no_match")
         ungraded = sorted({card for group in self.gold_groups() for card in group} - self.grades.keys())
@@ -158,10 +169,15 @@ def _read_beir(folder: Path) -> tuple[list[Record], list[Problem], int]:
     if not files:
         raise InputError([Problem("qrels.tsv", 0, f"not found in {folder}, nor qrels/test.tsv")])
     grades: dict[str, dict[str, int]] = {}
-    problems = []
-    for row in read_table(files[0], delimiter="\t"):
+    rows, problems = read_table(files[0], delimiter="\t")
+    head = read_text(files[0]).partition("\n")[0].split("\t")
+    lacking = [name for name in _QRELS if name not in [column.strip() for column in head]]
+    if lacking:
+        sentence = f"the header line lacks {', '.join(lacking)}; it needs {', '.join(_QRELS)}, separated by tabs"
+        raise InputError([Problem(files[0].name, 1, sentence)])
+    for row in rows:
         try:
-            query, card, grade = (row.content[key] for key in ("query-id", "corpus-id", "score"))
+            query, card, grade = (row.content[key] for key in _QRELS)
             if int(grade) >= 1:
                 grades.setdefault(query, {})[card] = int(grade)
         except KeyError as error:
@@ -169,13 +185,15 @@ def _read_beir(folder: Path) -> tuple[list[Record], list[Problem], int]:
         except ValueError:
             problems.append(Problem(row.file, row.line, f"score is a whole number, found '{grade}'"))
     queries, more = read_jsonl(folder / "queries.jsonl")
-    named = {str(r.content.get("_id")) for r in queries}
-    asked = [r for r in queries if str(r.content.get("_id")) in grades]
+    problems += [
+        Problem(r.file, r.line, "'_id' is missing or no text") for r in queries if not isinstance(r.content.get("_id"), str)
+    ]
+    queries = [r for r in queries if isinstance(r.content.get("_id"), str)]
+    named = {r.content["_id"] for r in queries}
+    asked = [r for r in queries if r.content["_id"] in grades]
     problems += [Problem(files[0].name, 0, f"judges the unknown query '{q}'") for q in sorted(grades) if q not in named]
     records = [
-        Record(
-            r.file, r.line, {"id": r.content["_id"], "query": r.content.get("text"), "grades": grades[str(r.content["_id"])]}
-        )
+        Record(r.file, r.line, {"id": r.content["_id"], "query": r.content.get("text"), "grades": grades[r.content["_id"]]})
         for r in asked
     ]
     return records, problems + more, len(queries) - len(asked)
@@ -192,15 +210,18 @@ def check_inputs(
     texts = dict(zip(kb.cards["id"], kb.cards["text"], strict=True))
     hashes = dict(zip(kb.cards["id"], kb.cards["hash"], strict=True))
     changed = {card for card, row in (baseline.cards if baseline else {}).items() if hashes.get(card) != row["hash"]}
+    known_cases = baseline.cases if baseline else {}
     rejected = kb.problems if suite.kb.on_bad_card == "refuse" else ()
     problems, vanished = [*rejected, *golden.problems], []
     fields = [*BUILT_IN_FIELDS, *suite.kb.filterable]
     # Cards that were not read cannot be told from cards that are not there: their own problem is the one to mend first.
-    unread = bool(kb.problems) and kb.cards.empty
+    if kb.cards.empty:
+        raise InputError([*kb.problems, *golden.problems])
     for case in rows_of(golden.cases):
         sentences = list(_predicate_mistakes(case, fields))
-        for lost, sentence in () if unread else _missing_gold(case, texts):
-            if lost.card in changed and not strict:
+        for lost, sentence in _missing_gold(case, texts):
+            # A case the baseline does not know was labelled since: what it misses was never there.
+            if lost.card in changed and (case["id"] in known_cases or not lost.excerpt) and not strict:
                 vanished.append(lost)
             else:
                 sentences.append(sentence)

@@ -24,6 +24,8 @@ DATES = ("valid_from", "valid_until")
 STARTS, ENDS = "_starts", "_ends"
 """What validity is judged by in the store: open ends are filled, so that a card without dates is always valid."""
 
+LARGEST = 2**53
+"""Beyond, two whole numbers can be one float."""
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 _LISTS = ("$contains", "$not_contains")
 _OPERATORS = ("$eq", "$ne", "$in", "$nin", *_ORDER, *_LISTS)
@@ -94,8 +96,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def mistakes(predicate: Any, known: Collection[str], *, access: bool = False) -> Iterator[str]:
+_DEEPEST, _MOST_VALUES = 20, 1000
+
+
+def mistakes(predicate: Any, known: Collection[str], *, access: bool = False, depth: int = 0) -> Iterator[str]:
     """What is wrong with a predicate from a file, a sentence each; `access` predicates may not use `$ne` and its kin."""
+    if depth > _DEEPEST:
+        yield f"is nested more than {_DEEPEST} deep"
+        return
     if not isinstance(predicate, dict) or len(predicate) != 1:
         yield 'needs one key: {"field": value}; join several with {"$and": [..]}'
         return
@@ -105,7 +113,7 @@ def mistakes(predicate: Any, known: Collection[str], *, access: bool = False) ->
             yield f"{key} needs a list of at least two predicates"
             return
         for part in condition:
-            yield from mistakes(part, known, access=access)
+            yield from mistakes(part, known, access=access, depth=depth + 1)
     elif key not in known:
         yield f"unknown field '{key}'; {did_you_mean(key, known)} (metadata keys must stand in kb.filterable)"
     else:
@@ -125,6 +133,10 @@ def _condition_mistakes(key: str, condition: Any, access: bool) -> Iterator[str]
     values = wanted if op in ("$in", "$nin") else [wanted]
     if not isinstance(values, list) or not values:
         yield f"{op} on '{key}' needs a list with at least one value"
+    elif len(values) > _MOST_VALUES:
+        yield f"{op} on '{key}' lists {len(values)} values; {_MOST_VALUES} are allowed"
+    elif any(_is_number(v) and abs(v) > LARGEST for v in values):
+        yield f"{op} on '{key}' takes numbers up to 2**53, which can be compared exactly"
     elif not all(isinstance(v, str | int | float | bool) for v in values) or len({type(v) for v in values}) > 1:
         yield f"{op} on '{key}' takes text, numbers or true/false, of one kind, found {wanted!r}"
     elif key in DATES:

@@ -5,8 +5,10 @@ Also the two things every writer needs: canonical JSON (the same content gives t
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
+import io
 import json
 import os
 import re
@@ -47,6 +49,13 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def one_line(name: str) -> str:
+    """An id that can stand in a sentence, a table and a file; raises ValueError."""
+    if name != name.strip() or len(name.splitlines()) > 1 or "\ufffd" in name:
+        raise ValueError("an id is one line of text without spaces at its ends or control characters")
+    return name
+
+
 def canonical(value: Any) -> str:
     """JSON with sorted keys, no spaces and no NaN: equal content, equal text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -61,9 +70,20 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' is there twice")
+    return found
+
+
 def parse_json(text: str) -> Any:
-    """JSON without NaN and Infinity, cleaned."""
-    return clean(json.loads(text, parse_constant=_no_constant))
+    """JSON without NaN and Infinity and without a key twice, cleaned; raises ValueError."""
+    try:
+        return clean(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_key_twice))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def read_text(path: Path) -> str:
@@ -97,19 +117,48 @@ def read_jsonl(path: Path) -> tuple[list[Record], list[Problem]]:
     return records, problems
 
 
-def read_table(path: Path, delimiter: str = ",") -> list[Record]:
-    """The rows of a CSV or TSV file with a header line, every value as the text it is; empty values left out."""
-    rows = csv.reader(read_text(path).splitlines(keepends=True), delimiter=delimiter)
-    header = [clean(name.strip()) for name in next(rows, [])]
-    records = []
-    for row in rows:
-        if not row:
-            continue
-        if len(row) != len(header):
-            problem = Problem(path.name, rows.line_num, f"has {len(row)} fields where the header has {len(header)}")
-            raise InputError([problem])
-        records.append(Record(path.name, rows.line_num, {k: clean(v) for k, v in zip(header, row, strict=True) if v}))
-    return records
+def read_table(path: Path, delimiter: str = ",") -> tuple[list[Record], list[Problem]]:
+    """The rows of a CSV or TSV file with a header line, every value as the text it is, empty values left out.
+
+    A row that is none is a problem at the line it begins on; an unclosed quotation mark is one, and swallows no row unseen.
+    """
+    # newline="": only the CSV reader says where a row ends; a text may hold U+2028 or a form feed.
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+    records: list[Record] = []
+    problems: list[Problem] = []
+    header: list[str] = []
+    begins = 1
+    with _long_fields():
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                problems.append(Problem(path.name, begins, f"is no CSV row ({error}); a quotation mark may be unclosed"))
+                break
+            if not header:
+                header = [clean(name.strip()) for name in row]
+                twice = sorted({name for name in header if header.count(name) > 1})
+                problems += [Problem(path.name, begins, f"the column '{name}' is there twice") for name in twice]
+            elif row and len(row) != len(header):
+                sentence = f"has {len(row)} fields where the header has {len(header)}"
+                problems.append(Problem(path.name, begins, sentence))
+            elif row:
+                content = {name: clean(value) for name, value in zip(header, row, strict=True) if value}
+                records.append(Record(path.name, begins, content))
+            begins = rows.line_num + 1
+    return records, problems
+
+
+@contextlib.contextmanager
+def _long_fields() -> Iterator[None]:
+    """A text may be longer than the 131,072 characters csv allows by default."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def problems_of(error: ValidationError, file: str, line: int, model: type[BaseModel]) -> Iterator[Problem]:

@@ -60,16 +60,16 @@ def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
 
 def _git(folder: Path, ref: str, name: str) -> bytes | None:
     """A file of a suite's folder as it stands in a commit, None where that commit has none; `InputError` for no commit."""
-    shown = subprocess.run(["git", "-C", str(folder), "show", f"{ref}:./{name}"], capture_output=True)
-    if shown.returncode == 0:
-        return shown.stdout
-    known = subprocess.run(
-        ["git", "-C", str(folder), "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], capture_output=True
-    )
-    if ref.startswith("-") or known.returncode != 0:
-        said = shown.stderr.decode(errors="replace").strip()
-        raise InputError([Problem("--baseline-ref", 0, f"'{ref}' is no commit here ({said}); fetch it first")])
-    return None
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True)
+
+    # Asked first: `git show :file` reads what is staged, so an empty name would compare a change with itself.
+    known = git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if not ref or known.returncode != 0:
+        raise InputError([Problem("--ref", 0, f"'{ref}' names no commit here; fetch the target branch first")])
+    shown = git("show", f"{known.stdout.decode().strip()}:./{name}")
+    return shown.stdout if shown.returncode == 0 else None
 
 
 def diff_baselines(old: Baseline | None, new: Baseline | None, suite: Suite) -> list[str]:

@@ -27,7 +27,7 @@ _TREC_DEPTH = 1000
 def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
     """The verdict as JSON values, by `reports/schemas/verdict.v1.schema.json`: versioned, without NaN."""
     exam, verdict = evaluation.exam, evaluation.verdict
-    comparison, changes = exam.comparison, exam.comparison.changes
+    comparison, changes, gold = exam.comparison, exam.comparison.changes, exam.scores.placements["ranks"]
 
     def changed(kind: str) -> list[str]:
         return changes.loc[changes["change"] == kind, "case"].tolist()
@@ -56,9 +56,11 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "newly_passing": changed("newly_passing"),
         "slipped": changed("slipped"),
         "unbaselined_failing": changed("unbaselined_failing"),
+        "access_widened": changed("access_widened"),
         "cases": {
             "asked": len(exam.asked),
             "compared": len(comparison.common) if exam.baseline else 0,
+            "permission_only": int(sum(not ranks for ranks in gold) - (exam.asked["grades"].map(len) == 0).sum()),
             "touched": list(exam.touched),
             "new": list(comparison.new),
             "removed": list(comparison.removed),
@@ -70,8 +72,7 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "outcomes": {str(k): int(v) for k, v in sorted(exam.run.answers["outcome"].value_counts().items())},
         "extended": int(exam.run.answers["extended"].sum()),
         "figures": [
-            {k: _number(v) if k in ("baseline", "current", "delta") else v for k, v in row.items()}
-            for row in rows_of(comparison.figures)
+            {k: v if isinstance(v, str) else _number(v) for k, v in row.items()} for row in rows_of(comparison.figures)
         ],
         "counts": evaluation.provenance["counts"],
         "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
@@ -92,7 +93,7 @@ def summarise(suite: str, result: Result) -> NightlyRow:
 
 
 def _number(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None
+    return None if not math.isfinite(value) else int(value) if value == int(value) else round(value, 6)
 
 
 def write_run(evaluation: Evaluation, document: dict[str, Any], report: str) -> None:

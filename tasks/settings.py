@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 Level = Literal["critical", "supporting", "advisory"]
 Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -23,7 +23,7 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 class Section(BaseModel):
     """A table of suite.toml: no unknown keys, no type guessing, never changed after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Kb(Section):
@@ -179,7 +179,9 @@ DEFAULT_GATES = {
     "fidelity": Gate(floor=0.95),
     "false_exclusion": Gate(ceiling=0.02),
 }
-"""What holds where suite.toml has no [gates] at all. A [gates] that is there is the whole of it."""
+"""What holds where suite.toml has no [gates] at all."""
+ALWAYS = ("newly_failing", "unbaselined_failing", "fidelity")
+"""Lines that hold beside any [gates], unless it has its own: a golden case is a test, and an index must find what is there."""
 
 
 class Suite(Section):
@@ -206,6 +208,7 @@ class Suite(Section):
     engine: dict[str, Any] | None = None
     acceptance: dict[str, Any] | None = None
     gates: dict[str, Gate] = Field(default_factory=lambda: dict(DEFAULT_GATES))
+    """The lines of [gates]; `ALWAYS` among them unless it has lines of its own for these."""
     slices: Annotated[tuple[Slice, ...], Field(alias="slice", strict=False)] = ()
     allowances: Annotated[tuple[Allow, ...], Field(alias="allow", strict=False)] = ()
     baseline: BaselineSettings = BaselineSettings()
@@ -214,6 +217,20 @@ class Suite(Section):
     def cuts(self) -> tuple[int, ...]:
         """Every k that is reported, the verdict's among them, ascending."""
         return tuple(sorted({*self.k_values, self.top_k}))
+
+    @field_validator("gates")
+    @classmethod
+    def _always_on(cls, gates: dict[str, Gate]) -> dict[str, Gate]:
+        named = {name.partition("@")[0] for name in gates}
+        return {**gates, **{name: DEFAULT_GATES[name] for name in ALWAYS if name not in named}}
+
+    @field_validator("kb")
+    @classmethod
+    def _filterable_can_be_stored(cls, kb: Kb) -> Kb:
+        odd = [name for name in kb.filterable if name.startswith(("_", "chroma:"))]
+        if odd:
+            raise ValueError(f"filterable: '{odd[0]}' is a name the store keeps for itself")
+        return kb
 
     @model_validator(mode="after")
     def _production_ranks_alike(self) -> Suite:

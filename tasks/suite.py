@@ -30,7 +30,7 @@ def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
         if not is_beir(folder):
             raise InputError([Problem(str(folder), 0, "has neither suite.toml nor a BEIR corpus.jsonl + queries.jsonl")])
         table: dict[str, Any] = {
-            "name": re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "beir",
+            "name": re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:63] or "beir",
             "kb": {"path": "."},
         }
     else:
@@ -74,10 +74,10 @@ def _unknown_names(suite: Suite) -> list[Problem]:
         known("retrieval.method", suite.retrieval.method, [*RETRIEVERS, "external"])
     for name, gate in suite.gates.items():
         bare = name.partition("@")[0]
-        known(f"gates.{name}", bare, [*METRICS, *GATED_COUNTS])
+        known(f"gates.{name}", bare if bare in METRICS else name, [*METRICS, *GATED_COUNTS])
         if bare in METRICS:
             problems += _cut_mistakes(name, suite)
-        elif gate.ceiling is None or gate.tolerance is not None or gate.floor is not None:
+        elif name in GATED_COUNTS and (gate.ceiling is None or gate.tolerance is not None or gate.floor is not None):
             problems.append(Problem(FILE, 0, f"gates.{name}: takes a ceiling (a share of the cases), nothing else"))
         if gate.slack is not None and name != "newly_failing":
             problems.append(Problem(FILE, 0, f"gates.{name}.slack: only newly_failing has a slack"))

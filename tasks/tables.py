@@ -57,11 +57,12 @@ is a curated synthesis."""
 
 FIGURE_COLUMNS = ("lane", "slice", "metric", "baseline", "current", "delta", "n", "wins", "ties", "losses")
 """One row per figure: slice is "" for all cases or such as "language=es-419"; baseline, current: means over the same n
-cases where there is a baseline, over all asked ones where there is none; NaN: not measured. wins: cases that got better."""
+cases where there is a baseline, over all asked ones where there is none; NaN: not measured. wins: cases that got
+better; NaN where cases were not compared one by one."""
 
 CHANGE_COLUMNS = ("case", "change", "query", "kind", "language", "edited", "canary", "tier_gold", "then", "now")
-"""One row per case whose passing changed, or that is new and fails. change: newly_failing, slipped, newly_passing or
-unbaselined_failing; then, now: {gold card: rank or None}, then is {} for a new case."""
+"""One row per case whose passing changed, or that is new and fails. change: newly_failing, slipped, newly_passing,
+unbaselined_failing or access_widened; then, now: {gold card: rank or None}, then is {} for a new case."""
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:

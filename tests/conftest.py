@@ -111,3 +111,12 @@ def desk(tmp_path: Path) -> Any:
     folder = tmp_path / "desk"
     folder.mkdir()
     return Desk(folder)
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The API of the session's one Prefect server."""
+    from tests.servers import prefect_server
+
+    with prefect_server(tmp_path_factory.mktemp("prefect")) as url:
+        yield url

@@ -90,7 +90,8 @@ class Desk:
         fingerprints["baseline"] = exam.baseline.fingerprint if exam.baseline else ""
         run = "20260601T023000Z-abcdef"
         folder = self.folder / "runs" / run
-        return Evaluation(exam, judge(exam), run, folder, now, now.date(), fingerprints, provenance)
+        build = f"desk-{fingerprints['index']}-{run}"
+        return Evaluation(exam, judge(exam), run, build, folder, now, now.date(), fingerprints, provenance)
 
     def accept(self, rankings: Rankings, *, accept_regression: bool = False) -> Baseline:
         return write_baseline(self.evaluation(rankings), "a reason", accept_regression)

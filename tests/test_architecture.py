@@ -13,15 +13,21 @@ import pytest
 from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
-GROUND = {"domain", "tables", "settings", "errors", "registry", "records", "predicates"}
+GROUND = {"domain", "tables", "settings", "errors", "registry", "records", "predicates", "results"}
 """What every stage module may import."""
+FOR_FLOWS = {"", "stages", "studies", "domain", "tables", "results", "settings", "errors"}
+FOR_REPORTS = {"", "domain", "tables", "results"}
 STAGE_TO_STAGE = {
     "embedding": {"vectors"},
     "indexing": {"vectors"},
-    "comparison": set(),
     "gate": {"comparison"},
-    "review": {"baseline"},
     "runfiles": {"fingerprint"},
+    # What holds two states of a suite side by side uses the stages that made them.
+    "review": {"baseline", "comparison", "gate", "scoring", "suite"},
+    "arrivals": {"fingerprint", "history", "retrieval", "vectors"},
+    # The pointer and its rules: builds are collections, and a verdict is bound to a policy.
+    "production": {"indexing"},
+    "promotion": {"fingerprint", "indexing", "production"},
 }
 """The few arrows between stages, besides retrieval -> indexing -> embedding. vectors is the cache both share."""
 LARGEST = 300
@@ -46,9 +52,13 @@ def name_of(path: Path) -> str:
 def allowed(importer: str, imported: str) -> bool:
     room, inner = imported.split(".")[0], [*imported.split("."), ""][1]
     if importer.startswith("flows"):
-        return room == "flows" or room == "reports" or inner in {"stages", "studies", "domain", "tables", "errors", ""}
+        return (
+            room == "flows"
+            or room == "reports"
+            or inner in {"stages", "studies", "domain", "tables", "results", "settings", "errors", ""}
+        )
     if importer.startswith("reports"):
-        return room == "reports" or inner in {"domain", "tables", ""}
+        return room == "reports" or inner in FOR_REPORTS
     if room != "tasks":
         return False
     stage = importer.split(".")[1]

@@ -33,7 +33,7 @@ def test_a_healthy_suite_passes_and_leaves_its_files(medication: Path, kbgate: C
     verdict = last_verdict(home)
     folder = home / "runs" / "medication" / verdict["run"]
     assert {file.name for file in folder.iterdir()} == {
-        "verdict.json", "report.md", "run.parquet", "scores.parquet", "run.trec", "qrels.trec",
+        "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
     }  # fmt: skip
     assert len(read_lines(home / "history" / "medication.jsonl")) == before + 1
     assert verdict["outcomes"] == {"answered": len(read_lines(MEDICATION / "golden.jsonl"))}
@@ -146,7 +146,8 @@ def test_a_run_that_fails_removes_its_store(
         (["evaluate", str(MEDICATION), "--floor", "ndgc=0.5"], "did you mean 'ndcg'?"),
         (["evaluate", str(MEDICATION), "--floor", "ndcg=high"], "needs METRIC=NUMBER"),
         (["evaluate", str(MEDICATION), "--floor", "ndcg@7=0.5"], "7 is none of the computed cut-offs"),
-        (["evaluate", str(MEDICATION), "--floor", "ndcg=nan"], "needs METRIC=NUMBER"),
+        (["evaluate", str(MEDICATION), "--floor", "ndcg=nan"], "finite number"),
+        (["evaluate", str(MEDICATION), "--floor", "ndcg=0.9", "--floor", "ndcg=0.1"], "is given twice"),
         (["baseline", "update", str(MEDICATION)], "--reason: is missing"),
     ],
 )

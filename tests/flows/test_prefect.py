@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import os
-import signal
-import socket
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.conftest import MEDICATION, edit_lines
+from tests.conftest import MEDICATION, ROOT, edit_lines
+from tests.servers import COMMANDS, free_port
 
 pytestmark = pytest.mark.slow
-COMMAND = Path(sys.executable).parent
 STAGES = {
     "load suite", "load cards", "load golden set", "restore baseline", "check inputs", "chunk", "identify model", "embed",
     "embed questions", "ingest", "retrieve", "score", "compare", "judge", "write files",
 }  # fmt: skip
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prefect server of our own: loopback, a free port, an empty home, stopped by its own pid."""
-    home, port = tmp_path_factory.mktemp("prefect"), free_port()
-    environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
-    with (home / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            [COMMAND / "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
-            env=environment, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-    url = f"http://127.0.0.1:{port}/api"
-    try:
-        for _ in range(180):
-            try:
-                if httpx.get(f"{url}/health", timeout=2).status_code == 200:
-                    break
-            except httpx.HTTPError:
-                time.sleep(0.5)
-        else:
-            pytest.fail(f"the Prefect server did not come up: {(home / 'server.log').read_text()[-2000:]}")
-        yield url
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(timeout=30)
-
-
 def evaluate(suite: Path, api: str, home: Path, *more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PREFECT_API_URL": api, "PREFECT_HOME": str(home / "prefect"), "KBGATE_HOME": str(home)}
-    return subprocess.run([COMMAND / "kbgate", "evaluate", suite, *more], env=environment, capture_output=True, text=True)
+    return subprocess.run([COMMANDS / "kbgate", "evaluate", suite, *more], env=environment, capture_output=True, text=True)
 
 
 def newest(api: str, kind: str, **filters: Any) -> list[dict[str, Any]]:
@@ -75,7 +41,8 @@ def test_an_exam_is_a_flow_run_with_a_task_run_per_stage_and_its_report(api: str
     assert done.returncode == 0, done.stderr[-3000:]
     run = newest(api, "flow_runs")[0]
     assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Pass")
-    assert run["name"] == f"evaluate {MEDICATION}"
+    assert run["name"].startswith("evaluate medication ")
+    assert {"suite:medication", "verdict:PASS"} <= set(run["tags"])
     for _ in range(40):
         tasks = newest(api, "task_runs", flow_runs={"id": {"any_": [run["id"]]}})
         if len(tasks) == len(STAGES):
@@ -115,3 +82,25 @@ def test_an_api_that_cannot_be_reached_is_four_and_never_a_silent_fall_back(home
     assert done.returncode == 4
     assert "Failed to reach API" in done.stderr
     assert (set(runs.iterdir()) if runs.exists() else set()) == before
+
+
+RETRIED = """
+import sys
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from flows.evaluate import evaluate
+with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+    state = evaluate.with_options(retries=2, retry_delay_seconds=0)(suite=sys.argv[1], home=sys.argv[2], return_state=True)
+print(state.name, state.type.value)
+"""
+
+
+def test_a_block_with_retries_configured_runs_the_exam_once(api: str, home: Path, medication: Path, tmp_path: Path) -> None:
+    edit_lines(medication / "cards.jsonl", lambda card: None if card["id"] == "epilepsy-missed" else card)
+    own = tmp_path / "own-home"
+    shutil.copytree(home / "vectors", own / "vectors")
+    environment = {**os.environ, "PREFECT_API_URL": api, "PREFECT_HOME": str(tmp_path / "prefect")}
+    command = [sys.executable, "-c", RETRIED, medication, own]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert "Blocked FAILED" in done.stdout, done.stderr[-3000:]
+    assert len(list((own / "runs" / "medication").iterdir())) == 1
+    assert newest(api, "flow_runs")[0]["run_count"] == 1

@@ -10,7 +10,7 @@ import pytest
 
 from tasks import baseline as module
 from tasks.baseline import read_baseline, write_baseline
-from tasks.errors import BaselineDamaged, Refused
+from tasks.errors import BaselineDamaged, Refused, Unmeasured
 from tasks.review import baseline_at, diff_baselines
 from tasks.settings import Suite
 from tests.conftest import MEDICATION, edit_lines, edit_text
@@ -77,6 +77,11 @@ def edit_score(folder: Path) -> None:
     edit_lines(folder / "baseline.cases.jsonl", lambda row: {**row, "scores": {**row["scores"], "hit@1": 0.5}})
 
 
+def edit_summary(folder: Path, **changes: object) -> None:
+    summary = json.loads((folder / "baseline.json").read_text())
+    (folder / "baseline.json").write_text(json.dumps({**summary, **changes}))
+
+
 def edit_mean(folder: Path) -> None:
     edit_text(folder / "baseline.json", "0.666667", "0.5")
 
@@ -89,6 +94,12 @@ def edit_mean(folder: Path) -> None:
         remove("baseline.cards.jsonl"), lambda folder: (folder / "baseline.json").write_text("[]"),
         lambda folder: (folder / "baseline.json").write_bytes(b"\xff"),
         lambda folder: edit_text(folder / "baseline.json", '"anchor": null,', ""),
+        lambda folder: edit_text(folder / "baseline.json", '"suite": "desk"', '"suite": "other"'),
+        lambda folder: edit_text(folder / "baseline.json", '"ndcg": 1', '"ndcg": 2'),
+        lambda folder: edit_summary(folder, digests=None),
+        lambda folder: edit_summary(folder, metric_versions={}),
+        lambda folder: edit_summary(folder, lanes=None, accepted=None),
+        lambda folder: edit_lines(folder / "baseline.cases.jsonl", lambda row: {**row, "id": ["a"]}),
         lambda folder: edit_lines(folder / "baseline.cases.jsonl", lambda row: {k: v for k, v in row.items() if k != "top"}),
     ],
 )  # fmt: skip
@@ -99,7 +110,10 @@ def test_files_that_cannot_be_trusted_are_refused(damage: Callable[[Path], None]
         read(desk.folder)
 
 
-@pytest.mark.parametrize(("schema", "said"), [("2", "upgrade kbgate"), ("0", "write it anew"), ('"x"', "write it anew")])
+ANEW = "accept anew with: kbgate baseline update"
+
+
+@pytest.mark.parametrize(("schema", "said"), [("2", "upgrade kbgate"), ("0", ANEW), ('"x"', ANEW)])
 def test_another_schema_names_the_next_command(schema: str, said: str, desk: Desk) -> None:
     desk.accept(three(desk))
     edit_text(desk.folder / "baseline.json", '"schema": 1', f'"schema": {schema}')
@@ -116,6 +130,7 @@ def test_a_regression_is_accepted_only_knowingly_and_leaves_its_reason(desk: Des
     accepted = desk.accept(worse, accept_regression=True)
     assert accepted.summary["accepted"] == {
         "on": "2026-06-01", "reason": "a reason", "verdict": "BLOCK", "accepted_regression": ["a"],
+        "in_spite_of": ["1 case newly failing: a", "contract@3 fell by 0.333 (0.667 to 0.333); 0.02 is allowed, n = 3"],
     }  # fmt: skip
     assert desk.judge(worse).name == "PASS"
 
@@ -124,7 +139,7 @@ def test_never_from_the_subset_nor_from_an_incomplete_run_nor_without_a_reason(d
     rankings = three(desk)
     with pytest.raises(Refused, match="never from the fast subset"):
         write_baseline(desk.evaluation({"a": HIT}, mode="fast"), "r", True)
-    with pytest.raises(Refused, match="measured nothing"):
+    with pytest.raises(Unmeasured, match="nothing to accept"):
         write_baseline(desk.evaluation({**rankings, "a": "raised"}), "r", True)
     with pytest.raises(Refused, match="needs a reason"):
         write_baseline(desk.evaluation(rankings), "  ", False)
@@ -134,6 +149,25 @@ def test_never_from_the_subset_nor_from_an_incomplete_run_nor_without_a_reason(d
     with pytest.raises(Refused, match="not complete"):
         write_baseline(desk.evaluation(many), "r", True)
     assert not list(desk.folder.glob("baseline*"))
+
+
+def test_what_could_not_be_compared_is_accepted_knowingly_or_not_at_all(desk: Desk) -> None:
+    rankings = three(desk)
+    desk.accept(rankings)
+    desk.settings = "top_k = 2\nk_values = [1, 3]\n"
+    with pytest.raises(Refused, match="top_k was 3 in the baseline and is 2 now"):
+        desk.accept(rankings)
+    accepted = desk.accept(rankings, accept_regression=True)
+    assert accepted.summary["accepted"]["in_spite_of"] == ["top_k was 3 in the baseline and is 2 now"]
+
+
+def test_a_vanished_gold_is_relabelled_before_anything_is_accepted(desk: Desk) -> None:
+    rankings = three(desk)
+    desk.case("lost", gold="c7")
+    desk.accept({**rankings, "lost": filler("c7")})
+    desk.cards = [card for card in desk.cards if card["id"] != "c7"]
+    with pytest.raises(Refused, match="give these cases another gold"):
+        desk.accept({**rankings, "lost": HIT}, accept_regression=True)
 
 
 def test_a_kill_before_the_commit_point_leaves_the_old_files(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +221,7 @@ def test_a_diff_reads_like_a_review(desk: Desk) -> None:
     old = desk.accept(rankings)
     desk.cards.append({"id": "c99", "text": "new"})
     desk.case("b", query="better asked?")
-    new = desk.accept({**rankings, "b": HIT})
+    new = desk.accept({**rankings, "b": HIT}, accept_regression=True)
     lines = diff_baselines(old, new, desk.exam(rankings).suite)
     assert lines[0] == "reason: a reason"
     assert "contract@3: 0.6667 (n = 3) -> 1.0000 (n = 3)" in lines

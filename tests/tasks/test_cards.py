@@ -88,6 +88,38 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
     assert kb.cards.iloc[1]["topics"] == ["x", "007"]
 
 
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("---\n---\nBody", "Body"),
+        ("---\nA rule above.\n\n---\n\nAnd below.", "---\nA rule above.\n\n---\n\nAnd below."),
+        ("--- not a rule\nBody", "--- not a rule\nBody"),
+    ],
+)
+def test_a_rule_is_not_always_front_matter(text: str, body: str, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text(text)
+    kb = load(tmp_path, "kb")
+    assert not kb.problems
+    assert kb.cards.iloc[0]["text"] == body
+
+
+def test_front_matter_that_is_not_yaml_is_one_sentence_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text("---\ntitle: a\ntopics: [x\n---\nBody")
+    (problem,) = load(tmp_path, "kb").problems
+    assert problem.file == "a.md"
+    assert "\n" not in problem.sentence
+
+
+def test_parquet_with_an_index_of_pandas(tmp_path: Path) -> None:
+    table = pd.DataFrame([{"id": "a", "text": "x"}, {"id": "b", "text": "y"}])
+    table[table["id"] == "b"].to_parquet(tmp_path / "c.parquet")
+    kb = load(tmp_path, "c.parquet")
+    assert not kb.problems
+    assert list(kb.cards["id"]) == ["b"]
+
+
 def test_a_beir_corpus(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "title": "T", "text": "x", "metadata": {"page": 3}}')
     assert load(tmp_path, ".").cards.iloc[0][["id", "title"]].tolist() == ["1", "T"]

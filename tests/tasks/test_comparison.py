@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from tasks.domain import Comparison
+from tests.conftest import edit_lines, last_verdict
 from tests.exams import Desk, filler
 
 HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
@@ -101,3 +106,15 @@ def test_a_fast_run_is_compared_with_the_same_rows(desk: Desk) -> None:
     found = desk.exam({"a": HIT, "b": MISS}, mode="fast").comparison
     assert (figure(found)["baseline"], figure(found)["n"]) == (0.5, 2)
     assert found.removed == ()
+
+
+def test_lanes_are_compared_only_over_the_same_cases(medication: Path, kbgate: Callable[..., int], home: Path) -> None:
+    def dense() -> list[Any]:
+        figures = last_verdict(home)["figures"]
+        return [f["delta"] for f in figures if (f["lane"], f["metric"]) == ("dense", "contract@5")]
+
+    assert kbgate("evaluate", medication) == 0
+    assert dense() == [0]
+    edit_lines(medication / "golden.jsonl", lambda c: {**c, "query": "?!"} if c["id"] == "n-bike" else c)
+    assert kbgate("evaluate", medication) == 0
+    assert dense() == [None]

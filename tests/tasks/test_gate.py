@@ -59,6 +59,9 @@ def test_a_ceiling_is_a_share_of_the_cases_with_slack_for_floats(ceiling: str, n
     assert desk.judge({**rankings, "q01": MISS, "q02": MISS}).name == name
 
 
+WITHOUT_CASES = 'newly_failing = {ceiling = 1.0, level = "advisory"}\n'
+
+
 @pytest.mark.parametrize(
     ("gate", "expected"),
     [
@@ -78,8 +81,17 @@ def test_a_ceiling_is_a_share_of_the_cases_with_slack_for_floats(ceiling: str, n
 def test_limits_at_the_edge(gate: str, expected: str, desk: Desk) -> None:
     rankings = cases(desk, 20)
     desk.accept(rankings)
-    desk.gates = gate
+    desk.gates = WITHOUT_CASES + gate
     assert desk.judge({**rankings, "q01": MISS, "q02": MISS}).name == expected
+
+
+@pytest.mark.parametrize("gate", ["", "contract = {floor = 0.1}", 'recall = {floor = 0.1, level = "advisory"}'])
+def test_a_golden_case_is_a_test_whatever_else_the_gates_say(gate: str, desk: Desk) -> None:
+    rankings = cases(desk, 20)
+    desk.accept(rankings)
+    desk.gates = gate
+    assert desk.judge(rankings).name == "PASS"
+    assert desk.judge({**rankings, "q01": MISS}).name == "BLOCK"
 
 
 def test_a_sentence_says_observed_allowed_and_n(desk: Desk) -> None:
@@ -94,7 +106,7 @@ def test_a_sentence_says_observed_allowed_and_n(desk: Desk) -> None:
 def test_a_metric_where_less_is_better_blocks_when_it_rises(desk: Desk) -> None:
     rankings = cases(desk, 20, filter={"tier": "silver"})
     desk.cards[0]["tier"] = "silver"
-    desk.gates = "contract = {tolerance = 1.0}\nfalse_exclusion = {tolerance = 0.02}"
+    desk.gates = WITHOUT_CASES + "contract = {tolerance = 1.0}\nfalse_exclusion = {tolerance = 0.02}"
     desk.accept({case: ["c0"] for case in rankings})
     desk.cards[0]["tier"] = ""
     verdict = desk.judge({case: [] for case in rankings})
@@ -147,6 +159,16 @@ def test_no_baseline_is_inconclusive_with_the_command_to_type(desk: Desk) -> Non
     verdict = desk.judge(cases(desk))
     assert (verdict.name, verdict.exit_code, verdict.code) == ("INCONCLUSIVE", 3, "no_baseline")
     assert f'kbgate baseline update {desk.folder} --reason "' in verdict.reasons[0].sentence
+
+
+def test_access_that_was_widened_is_told(desk: Desk) -> None:
+    rankings: dict[str, Any] = cases(desk, 20)
+    desk.case("secret", gold="c7", entitled={"tier": "silver"})
+    desk.accept({**rankings, "secret": []})
+    desk.cards[7]["tier"] = "silver"
+    verdict = desk.judge({**rankings, "secret": ["c7"]})
+    assert verdict.name == "WARN"
+    assert "gold that was hidden from its asker in the baseline is visible now in secret" in said(verdict)
 
 
 def test_only_questions_without_gold_judge_nothing(desk: Desk) -> None:
@@ -294,7 +316,7 @@ def test_a_suite_with_one_case(desk: Desk) -> None:
 
 
 def test_every_check_and_level_is_known() -> None:
-    assert {check.level for check in registry.CHECKS.values()} <= {"error", "critical", "inconclusive", "gated"}
+    assert {check.level for check in registry.CHECKS.values()} <= {"error", "critical", "supporting", "inconclusive", "gated"}
 
 
 def test_an_index_that_loses_what_exact_search_finds_is_named_so(

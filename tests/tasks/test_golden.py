@@ -49,6 +49,11 @@ def test_every_form_of_gold_is_groups(tmp_path: Path, fields: dict[str, Any], gr
         ({"grades": {"a": 0}}, "greater than or equal to 1"),
         ({"expected": ["a", "b"], "grades": {"a": 1}}, "none for gold 'b'"),
         ({"evidence": [{"card": "a"}]}, "give either text, or start and end"),
+        ({"evidence": [{"card": "a", "text": "x", "start": 3}]}, "give either text, or start and end"),
+        ({"evidence": [{"card": "a", "text": ""}]}, "at least 1 character"),
+        ({"grades": {"a": 10**400}}, "less than or equal to 1000"),
+        ({"canary": True, "kind": "no_match"}, "a canary without gold could never fail"),
+        ({"id": "two\nlines", "expected": ["a"]}, "an id is one line"),
         ({"query": "  ", "expected": ["a"]}, "is empty"),
         ({"expected": ["a"], "attack": "hypnosis"}, "attack"),
         ({"expcted": ["a"]}, "did you mean 'expected'?"),
@@ -115,6 +120,16 @@ def test_beir_judgments_are_one_group_of_what_is_relevant(tmp_path: Path) -> Non
     golden = load_golden(Suite(folder=tmp_path, name="x", kb=Kb(path=".")))
     assert golden.cases.iloc[0][["id", "groups", "grades"]].tolist() == ["1", (("d1",),), {"d1": 2}]
     assert golden.unjudged == 1
+
+
+def test_judgments_without_a_header_are_named(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "x"}')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "q"}\n{"text": "no id"}')
+    (tmp_path / "qrels.tsv").write_text("1\td1\t1\n")
+    suite = Suite(folder=tmp_path, name="x", kb=Kb(path="."))
+    assert "qrels.tsv:1: the header line lacks query-id, corpus-id, score" in str(load_golden(suite).problems[0])
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\td1\t1\n")
+    assert [str(p) for p in load_golden(suite).problems] == ["queries.jsonl:2: '_id' is missing or no text"]
 
 
 def test_bad_judgments_are_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tasks.cards import load_cards
 from tasks.chunking import chunk
 from tasks.domain import KnowledgeBase
 from tasks.errors import Unmeasured
-from tasks.indexing import build_rows, ef_search, ingest, open_search, temporary_store
+from tasks.indexing import build_rows, ef_search, ingest, open_search, reopen, temporary_store
 from tasks.settings import Chunking, IndexSettings, Suite
 from tests.conftest import write_lines
 
@@ -57,8 +57,8 @@ def test_the_order_of_cards_does_not_matter(tmp_path: Path) -> None:
 def test_what_goes_in_is_found_again(tmp_path: Path) -> None:
     suite, _, rows, members = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(30)])
     vectors = unit(rows)
-    with temporary_store() as store:
-        index = ingest(suite, rows, members, vectors, "f", store)
+    with temporary_store("b") as store:
+        index = ingest(suite, rows, members, vectors, store, "build")
         nearest = open_search(index)
         for place in (0, 17, 29):
             row, score = nearest(vectors[place], {"_starts": {"$lte": 10}}, 3)[0]
@@ -67,15 +67,15 @@ def test_what_goes_in_is_found_again(tmp_path: Path) -> None:
 
 
 def test_a_store_is_gone_afterwards_also_after_a_failure() -> None:
-    folders: list[Path] = []
+    folders: list[str] = []
 
     def fail() -> None:
-        with temporary_store() as store:
+        with temporary_store("b") as store:
             folders.append(store)
-            indexing._client(store)
+            indexing.open_store(store)
             raise ZeroDivisionError
 
-    with temporary_store() as store:
+    with temporary_store("b") as store:
         folders.append(store)
     with pytest.raises(ZeroDivisionError):
         fail()
@@ -83,11 +83,23 @@ def test_a_store_is_gone_afterwards_also_after_a_failure() -> None:
     assert not set(folders) & set(indexing._CLIENTS)
 
 
+def test_what_a_new_client_reads_back_is_the_same_index(tmp_path: Path) -> None:
+    cards = [{"id": f"c::{n}", "text": f"Text {n}\n\n{FOOTER}", "language": "es", "topics": ["t"]} for n in range(9)]
+    cards.append({"id": "dated", "text": "x", "valid_until": "2026-01-01", "metadata": {}})
+    suite, _, rows, members = parts(tmp_path, cards)
+    with temporary_store("b") as store:
+        index = ingest(suite, rows, members, unit(rows), store, "build")
+        again = reopen(index)
+    pd.testing.assert_frame_equal(again.rows, index.rows)
+    pd.testing.assert_frame_equal(again.members, index.members)
+    assert np.allclose(again.vectors, index.vectors, atol=1e-6)  # cosine space: the store normalises once more
+
+
 def test_two_runs_never_see_each_other(tmp_path: Path) -> None:
     suite, _, rows, members = parts(tmp_path, [{"id": "a", "text": "x"}])
-    with temporary_store() as one, temporary_store() as other:
-        ingest(suite, rows, members, unit(rows), "f", one)
-        assert indexing._client(other).list_collections() == []
+    with temporary_store("b") as one, temporary_store("b") as other:
+        ingest(suite, rows, members, unit(rows), one, "build")
+        assert indexing.open_store(other).list_collections() == []
 
 
 def test_a_store_that_lost_a_row_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,15 +113,15 @@ def test_a_store_that_lost_a_row_measures_nothing(tmp_path: Path, monkeypatch: p
         add(self, ids=ids[1:], embeddings=embeddings[1:], documents=documents[1:], metadatas=metadatas[1:])
 
     monkeypatch.setattr(Collection, "add", lossy)
-    with temporary_store() as store, pytest.raises(Unmeasured, match="holds 3 of 4 rows"):
-        ingest(suite, rows, members, unit(rows), "f", store)
+    with temporary_store("b") as store, pytest.raises(Unmeasured, match="holds 3 of 4 rows"):
+        ingest(suite, rows, members, unit(rows), store, "build")
 
 
 @pytest.mark.parametrize("spoil", [lambda v: v[:-1], lambda v: v * np.nan])
 def test_vectors_that_are_missing_or_not_finite_are_refused(spoil: Any, tmp_path: Path) -> None:
     suite, _, rows, members = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(4)])
-    with temporary_store() as store, pytest.raises(Unmeasured):
-        ingest(suite, rows, members, spoil(unit(rows)), "f", store)
+    with temporary_store("b") as store, pytest.raises(Unmeasured):
+        ingest(suite, rows, members, spoil(unit(rows)), store, "build")
 
 
 @pytest.mark.parametrize(("count", "expected"), [(3, 100), (600, 600), (10_000, 10_000), (10_001, 400)])

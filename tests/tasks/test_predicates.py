@@ -119,10 +119,19 @@ def test_a_missing_field_fails_every_operator_but_the_negative_ones() -> None:
         ({"valid_from": {"$gt": "yesterday"}}, "ISO dates"),
         ({"topics": "a"}, "use $contains"),
         ({"tier": None}, "takes text, numbers"),
+        ({"level": 10**400}, "up to 2**53"),
+        ({"group": {"$in": ["x"] * 1001}}, "lists 1001 values; 1000 are allowed"),
     ],
 )
 def test_a_mistake_is_a_sentence(written: dict[str, Any], said: str) -> None:
     assert said in " ".join(mistakes(written, KNOWN))
+
+
+def test_a_predicate_nested_without_end_is_a_sentence() -> None:
+    nested: dict[str, Any] = {"tier": "gold"}
+    for _ in range(400):
+        nested = {"$and": [nested, {"tier": "gold"}]}
+    assert "is nested more than 20 deep" in " ".join(mistakes(nested, KNOWN))
 
 
 def test_access_predicates_name_who_may_see() -> None:

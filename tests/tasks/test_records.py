@@ -47,16 +47,45 @@ def test_lone_surrogates_in_json_escapes_are_cleaned() -> None:
 
 def test_texts_of_a_table_stay_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,text\n00123,NA\n1e5,"null\nsecond line"\n', encoding="utf-8-sig")
-    assert [r.content for r in read_table(tmp_path / "a.csv")] == [
-        {"id": "00123", "text": "NA"},
-        {"id": "1e5", "text": "null\nsecond line"},
+    records, problems = read_table(tmp_path / "a.csv")
+    assert not problems
+    assert [(r.line, r.content) for r in records] == [
+        (2, {"id": "00123", "text": "NA"}),
+        (3, {"id": "1e5", "text": "null\nsecond line"}),
     ]
 
 
-def test_a_short_row_of_a_table_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id,text\nx\n")
-    with pytest.raises(InputError, match=r"a.csv:2: has 1 fields where the header has 2"):
-        read_table(tmp_path / "a.csv")
+def test_every_bad_row_of_a_table_is_named_where_it_begins(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,text\nx\na,"two\nlines"\nb,c,d\nf\u2028g,h\x0ci\n', encoding="utf-8")
+    records, problems = read_table(tmp_path / "a.csv")
+    assert [str(p) for p in problems] == [
+        "a.csv:2: has 1 fields where the header has 2",
+        "a.csv:5: has 3 fields where the header has 2",
+    ]
+    assert [r.content["id"] for r in records] == ["a", "f\u2028g"]
+
+
+def test_an_unclosed_quotation_mark_swallows_no_row_unseen(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,text\na,fine\nb,"never closed\nc,lost\nd,lost\n')
+    records, problems = read_table(tmp_path / "a.csv")
+    assert [r.content["id"] for r in records] == ["a"]
+    assert str(problems[0]).startswith("a.csv:3: is no CSV row")
+
+
+def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text,id\na,b,c\n")
+    assert "column 'id' is there twice" in str(read_table(tmp_path / "a.csv")[1][0])
+
+
+def test_a_long_field_is_legal(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id,text\na,{'x' * 200_000}\n")
+    assert len(read_table(tmp_path / "a.csv")[0][0].content["text"]) == 200_000
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', "[" * 100_000, '{"a": Infinity}', "{"])
+def test_json_that_is_none_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_json(text)
 
 
 def test_equal_content_gives_equal_text_and_nan_is_refused() -> None:

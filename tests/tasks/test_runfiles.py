@@ -42,7 +42,7 @@ def test_every_file_of_a_run_is_there(desk: Desk) -> None:
     document = verdict_document(done)
     write_run(done, document, render_markdown(done, document))
     assert {file.name for file in done.folder.iterdir()} == {
-        "verdict.json", "report.md", "run.parquet", "scores.parquet", "run.trec", "qrels.trec",
+        "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
     }  # fmt: skip
     assert json.loads((done.folder / "verdict.json").read_text()) == document
     table = pd.read_parquet(done.folder / "run.parquet")

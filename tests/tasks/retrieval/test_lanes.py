@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,9 +18,8 @@ def index(rows: dict[str, list[str]]) -> Index:
         pd.DataFrame([(row, row, "", {"n": float(i)}) for i, row in enumerate(rows)], columns=list(ROW_COLUMNS)),
         pd.DataFrame(members, columns=list(MEMBER_COLUMNS)),
         np.zeros((len(rows), 2), np.float32),
-        "f",
-        Path(),
-        "c",
+        "",
+        "",
     )
 
 

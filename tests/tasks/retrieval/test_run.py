@@ -53,8 +53,8 @@ def asked(suite: Suite, home: Path) -> Iterator[tuple[Index, Callable[[str], Run
     kb, golden = load_cards(suite), load_golden(suite)
     rows, members = build_rows(suite, kb, chunk(suite, kb))
     model = identify_model(suite)
-    with temporary_store() as store:
-        index = ingest(suite, rows, members, embed_rows(suite, model, rows, home), "f", store)
+    with temporary_store("b") as store:
+        index = ingest(suite, rows, members, embed_rows(suite, model, rows, home), store, "build")
         vectors = embed_queries(suite, model, golden.cases, home)
 
         def ask(method: str) -> Run:

@@ -1,0 +1,243 @@
+"""The four moments without a server: the same bodies, called by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reports.render import COMMENT_LIMIT, render_comment
+from tasks.results import PullRequest
+from tasks.runfiles import verdict_document
+from tests.conftest import MEDICATION, edit_lines, edit_text, last_report, last_verdict, read_lines
+from tests.exams import Desk, filler
+
+CLI = Callable[..., int]
+LOST = "epilepsy-missed"
+
+
+def lose_a_card(suite: Path) -> None:
+    edit_lines(suite / "cards.jsonl", lambda card: None if card["id"] == LOST else card)
+
+
+def runs(home: Path) -> set[str]:
+    folder = home / "runs" / "medication"
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+# ------------------------------------------------------------------ nightly
+
+
+def test_a_suite_that_errs_stops_no_other_and_the_night_is_not_green(
+    tmp_path: Path, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a-broken", "b-fine", "c-red"):
+        shutil.copytree(MEDICATION, tmp_path / name)
+    (tmp_path / "a-broken" / "golden.jsonl").write_text("{\n")
+    lose_a_card(tmp_path / "c-red")
+    assert kbgate("nightly", "--folder", tmp_path) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["ERROR", "PASS", "BLOCK"]
+    assert "golden.jsonl:1" in lines[0]
+    assert f"card '{LOST}'" in lines[2]
+    assert read_lines(home / "nightly.jsonl")[-1]["verdict"] == "ERROR"
+    assert kbgate("nightly", tmp_path / "b-fine") == 0
+    assert kbgate("nightly", tmp_path / "b-fine", tmp_path / "c-red") == 1
+
+
+def test_a_night_that_examined_nothing_is_not_green(tmp_path: Path, kbgate: CLI) -> None:
+    assert kbgate("nightly", "--folder", tmp_path) == 4
+
+
+# ------------------------------------------------------------------ after ingest
+
+
+def test_an_ingest_is_judged_once_and_a_red_one_stays_red(
+    medication: Path, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_lines(medication / "golden.jsonl", lambda case: {**case, "notes": "own"})
+    with (medication / "cards.jsonl").open("a") as file:
+        question = "How do I get off my depression tablets safely?"
+        for n in range(12):
+            card = {"id": f"forum-{n}", "title": question, "text": f"{question} {n}", "metadata": {"audience": "public"}}
+            file.write(json.dumps(card) + "\n")
+    assert kbgate("ingested", medication, "--batch", "evening import") == 1
+    assert "quit-mood-pill" in last_verdict(home)["reasons"][0]["sentence"]
+    assert last_verdict(home)["arrivals"]["batch"] == "evening import"
+    report = last_report(home)
+    assert "## What came in since" in report
+    assert "Batch evening import" in report
+    assert "forum-11" in report.replace("\\", "")
+    before = runs(home)
+    capsys.readouterr()
+    assert kbgate("ingested", medication, "--batch", "the same again") == 1
+    assert runs(home) == before
+    assert "nothing changed since run" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------ pull request
+
+
+class Repository:
+    """A real git repository with the bundled suite on its main branch and a change checked out."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.suite = folder, folder / "suites" / "medication"
+        shutil.copytree(MEDICATION, self.suite)
+        self.git("init", "-q", "-b", "main")
+        self.commit("first")
+        self.git("checkout", "-q", "-b", "change")
+
+    def git(self, *arguments: str) -> None:
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], cwd=self.folder, check=True, capture_output=True)
+
+    def commit(self, message: str) -> None:
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    (tmp_path / "repo").mkdir()
+    return Repository(tmp_path / "repo")
+
+
+def comment(home: Path) -> str:
+    return (home / "runs" / "medication" / last_verdict(home)["run"] / "comment.md").read_text()
+
+
+def test_a_change_that_changes_nothing_passes_on_the_subset(repository: Repository, kbgate: CLI, home: Path) -> None:
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 0
+    verdict = last_verdict(home)
+    assert (verdict["mode"], verdict["cases"]["asked"], verdict["cases"]["touched"]) == ("fast", 50, [])
+    assert comment(home).startswith("## kbgate: PASS: nothing fell")
+
+
+def test_touched_cases_are_asked_beside_the_subset_and_stay_out_of_its_means(
+    repository: Repository, kbgate: CLI, home: Path
+) -> None:
+    edit_lines(repository.suite / "cards.jsonl", lambda c: {**c, "source_url": "x"} if c["id"] == LOST else c)
+    repository.commit("a source")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 0
+    verdict = last_verdict(home)
+    assert "lamictal-week" in verdict["cases"]["touched"]
+    assert verdict["cases"]["asked"] == 50 + len(verdict["cases"]["touched"])
+    contract = next(f for f in verdict["figures"] if f["metric"] == "contract@5" and f["lane"] == "hybrid" and not f["slice"])
+    assert contract["n"] == 47
+
+
+def test_lowering_the_gates_and_worsening_retrieval_is_still_a_block(
+    repository: Repository, kbgate: CLI, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    suite = repository.suite
+    edit_text(suite / "suite.toml", "newly_failing = {ceiling = 0, slack = 1}", "newly_failing = {ceiling = 1.0}")
+    edit_text(suite / "suite.toml", "contract = {tolerance = 0.02}", "contract = {tolerance = 1.0}")
+    # Canaries are no gate that can be lowered; this change avoids them.
+    edit_text(suite / "suite.toml", "[gates]", "[retrieval]\nrrf_k = 1\ncandidates = 12\n\n[gates]")
+    edit_lines(suite / "cards.jsonl", lambda c: {**c, "text": c["text"][:300]} if c["domain"] == "cardiovascular" else c)
+    repository.commit("lower the bar and jump over it")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    assert kbgate("pull-request", suite, "--baseline-ref", "main") == 1
+    verdict, told = last_verdict(home), comment(home)
+    assert (verdict["verdict"], verdict["mode"]) == ("BLOCK", "full")
+    assert told.startswith("## kbgate: BLOCK: ")
+    assert "This change edits its own baseline or gates" in told
+    assert "so the full set decided" in told
+    assert (tmp_path / "summary.md").read_text() == told
+
+
+def test_blessing_ones_own_regression_with_a_baseline_is_still_a_block(repository: Repository, kbgate: CLI, home: Path) -> None:
+    suite = repository.suite
+    edit_lines(suite / "cards.jsonl", lambda c: {**c, "text": c["text"][:100]})
+    edit_lines(suite / "golden.jsonl", lambda c: None if "evidence" in c else c)
+    assert kbgate("baseline", "update", suite, "--reason", "trust me", "--accept-regression") == 0
+    repository.commit("cut")
+    assert kbgate("pull-request", suite, "--baseline-ref", "main") == 1
+    assert "its verdict would be" in comment(home)
+
+
+def test_editing_the_baseline_is_at_least_a_warning(
+    repository: Repository, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kbgate("baseline", "update", repository.suite, "--reason", "the same, renewed") == 0
+    repository.commit("renew")
+    capsys.readouterr()
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 0
+    assert capsys.readouterr().err.startswith("WARN the change edits its own baseline or gates")
+    assert comment(home).startswith("## kbgate: WARN: ")
+
+
+@pytest.mark.parametrize("ref", ["no-such-branch", "--help", ""])
+def test_a_target_branch_that_is_not_there_is_bad_input(ref: str, repository: Repository, kbgate: CLI) -> None:
+    assert kbgate("pull-request", repository.suite, f"--baseline-ref={ref}") == 2
+
+
+def test_a_suite_the_target_branch_does_not_know_is_inconclusive(repository: Repository, kbgate: CLI, home: Path) -> None:
+    new = Path(shutil.copytree(MEDICATION, repository.folder / "suites" / "new"))
+    repository.commit("a new suite")
+    assert kbgate("pull-request", new, "--baseline-ref", "main") == 3
+    assert last_verdict(home)["code"] == "no_baseline"
+
+
+def test_a_comment_stays_below_the_limit_whatever_the_input(desk: Desk) -> None:
+    for n in range(300):
+        desk.case(f"q{n:03d}-" + "x" * 300, query="long | <b>@all</b> " * 60)
+    rankings = {case["id"]: filler("c0") for case in desk.cases}
+    desk.accept(rankings)
+    evaluation = desk.evaluation({case: filler("c1", "c2", "c3", "c4", "c0") for case in rankings})
+    told = render_comment(PullRequest(evaluation, evaluation, evaluation.verdict, "main`x`"), verdict_document(evaluation))
+    assert len(told) < COMMENT_LIMIT
+    assert "300 cases newly failing" in told
+
+
+# ------------------------------------------------------------------ promote
+
+
+def test_promote_rollback_status_and_gate(
+    medication: Path, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_text(medication / "suite.toml", "[kb]", '[production]\npath = "serving"\nkeep = 2\n\n[kb]')
+    pointer = medication / "serving" / "CURRENT"
+    assert kbgate("status", medication) == 0
+    assert "nothing is served" in capsys.readouterr().out
+    assert kbgate("promote", medication) == 0
+    first = json.loads(pointer.read_text())["target"]["build"]
+    assert last_verdict(home)["build"] == first
+
+    lose_a_card(medication)
+    before = pointer.read_bytes()
+    assert kbgate("promote", medication) == 1
+    assert pointer.read_bytes() == before
+    assert [path.name for path in (medication / "serving" / "versions").iterdir()] == [first]
+    shutil.copy(MEDICATION / "cards.jsonl", medication / "cards.jsonl")
+
+    assert kbgate("promote", medication, "--update-baseline", "--reason", "promoted") == 0
+    second = json.loads(pointer.read_text())["target"]["build"]
+    assert second != first
+    assert json.loads((medication / "baseline.json").read_text())["accepted"]["reason"] == "promoted"
+    verdict = home / "runs" / "medication" / last_verdict(home)["run"] / "verdict.json"
+    index = last_verdict(home)["fingerprints"]["index"]
+    assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 0
+    assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", "0" * 16) == 1
+
+    assert kbgate("rollback", medication) == 0
+    assert json.loads(pointer.read_text())["target"]["build"] == first
+    capsys.readouterr()
+    assert kbgate("status", medication) == 0
+    said = capsys.readouterr().out
+    assert f"served: {first}" in said
+    assert f"kept: {second}" in said
+    assert kbgate("rollback", medication, "--to", "nothing-like-it") == 1
+    assert [line["action"] for line in read_lines(medication / "serving" / "audit.jsonl")] == [
+        "promoted", "refused", "promoted", "rolled back",
+    ]  # fmt: skip
+
+
+def test_serving_needs_a_server(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kbgate("serve") == 4
+    assert "PREFECT_API_URL is not set" in capsys.readouterr().err

@@ -1,0 +1,156 @@
+"""Who may move the pointer, and what the door says to everyone else."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.domain import Evaluation
+from tasks.errors import InputError, Refused
+from tasks.fingerprint import policy_fingerprint
+from tasks.indexing import no_embedder, open_store
+from tasks.production import FolderProduction, candidate
+from tasks.promotion import check_verdict, promote, roll_back
+from tasks.runfiles import verdict_document
+from tests.conftest import read_lines
+from tests.exams import Desk, filler
+
+NOW = dt.datetime(2026, 6, 1, 3, 0, tzinfo=dt.UTC)
+HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c0")
+
+
+def exam(desk: Desk, ranking: list[str] = HIT, build: int = 1, mode: str = "full") -> Evaluation:
+    desk.case("a")
+    evaluation = desk.evaluation({"a": ranking}, mode)
+    return Evaluation(**{**vars(evaluation), "build": f"desk-{build:016x}-20260601T023000Z-abcdef"})
+
+
+@pytest.fixture
+def production(tmp_path: Path) -> FolderProduction:
+    return FolderProduction(tmp_path / "serving", "desk")
+
+
+def built(production: FolderProduction, evaluation: Evaluation) -> Evaluation:
+    with candidate(production, evaluation.build) as place:
+        collection = open_store(place).create_collection(evaluation.build, embedding_function=no_embedder())
+        collection.add(ids=["a"], embeddings=np.eye(1, 4, dtype=np.float32))
+    return evaluation
+
+
+def accepted(desk: Desk) -> Desk:
+    desk.case("a")
+    desk.accept({"a": HIT})
+    return desk
+
+
+def test_a_passing_exam_is_served_and_the_last_ones_are_kept(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for number in range(1, 7):
+        result = promote(production, built(production, exam(desk, build=number)), NOW)
+        assert (result.promoted, result.exit_code) == (True, 0)
+    pointer = production.read()
+    assert pointer.target is not None
+    assert pointer.target.build.startswith("desk-0000000000000006")
+    assert [old.build[:21] for old in pointer.previous] == [f"desk-{n:016x}" for n in (5, 4, 3)]
+    assert [line["action"] for line in read_lines(production.home / "audit.jsonl")] == ["promoted"] * 6
+
+
+@pytest.mark.parametrize("how", ["red", "no baseline", "fast"])
+def test_everything_else_leaves_production_untouched(how: str, desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promote(production, built(production, exam(desk)), NOW)
+    before = (production.home / "CURRENT").read_bytes()
+    if how == "no baseline":
+        for file in desk.folder.glob("baseline*"):
+            file.unlink()
+    evaluation = exam(desk, MISS if how == "red" else HIT, 2, "fast" if how == "fast" else "full")
+    result = promote(production, evaluation, NOW)
+    assert (result.promoted, result.exit_code, result.name) == (False, 1, "BLOCK")
+    assert "production stays at desk-0000000000000001" in result.said
+    assert (production.home / "CURRENT").read_bytes() == before
+    assert read_lines(production.home / "audit.jsonl")[-1]["action"] == "refused"
+
+
+def test_a_rollback_returns_and_can_be_undone(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    builds = [built(production, exam(desk, build=n)) for n in (1, 2, 3)]
+    suite = builds[0].exam.suite
+    with pytest.raises(Refused, match="no earlier target"):
+        roll_back(production, suite, "", NOW)
+    for evaluation in builds:
+        promote(production, evaluation, NOW)
+    assert roll_back(production, suite, "", NOW).build == builds[1].build
+    assert roll_back(production, suite, builds[2].build, NOW).build == builds[2].build
+    assert roll_back(production, suite, builds[0].build, NOW).build == builds[0].build
+    pointer = production.read()
+    assert {old.build for old in pointer.previous} == {builds[1].build, builds[2].build}
+    with pytest.raises(Refused, match="is no kept target; did you mean"):
+        roll_back(production, suite, builds[1].build[:-1] + "0", NOW)
+
+
+def test_a_target_that_is_gone_is_not_returned_to(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for n in (1, 2):
+        promote(production, built(production, exam(desk, build=n)), NOW)
+    before = production.read()
+    production.discard(before.previous[0].build)
+    with pytest.raises(Refused, match="cannot be opened"):
+        roll_back(production, exam(desk).exam.suite, "", NOW)
+    assert production.read() == before
+
+
+def test_the_lag_from_the_newest_card_is_told(desk: Desk, production: FolderProduction) -> None:
+    desk.cards[3]["updated_at"] = "2026-06-01T02:59:00+00:00"
+    accepted(desk)
+    promote(production, built(production, exam(desk)), NOW)
+    assert read_lines(production.home / "audit.jsonl")[-1]["lag_s"] == 60.0
+
+
+def spoiled(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, **changes}
+
+
+def foreign(document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "fingerprints": {**document["fingerprints"], "index": "0" * 16}}
+
+
+def other_policy(document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "fingerprints": {**document["fingerprints"], "policy": "0" * 16}}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (spoiled(verdict="BLOCK", exit_code=1), "the verdict is BLOCK"),
+        (spoiled(verdict="PASS", exit_code=1), "the verdict is PASS"),
+        (spoiled(mode="fast"), "only the full set opens the door"),
+        (spoiled(suite="other"), "it is of suite 'other'"),
+        (spoiled(time="2026-05-30T02:30:00+00:00"), "24h is allowed"),
+        (spoiled(time="2026-06-01T04:30:00+00:00"), "which is not yet"),
+        (foreign, "it is of index 0000000000000000"),
+        (other_policy, "it was judged by policy 0000000000000000"),
+    ],
+)
+def test_the_door_for_other_peoples_tools(spoil: Callable[..., dict[str, Any]], said: str, desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    document["fingerprints"]["policy"] = policy_fingerprint(evaluation.exam.suite)
+    file, suite, index = tmp_path / "verdict.json", evaluation.exam.suite, document["fingerprints"]["index"]
+    file.write_text(json.dumps(document))
+    assert check_verdict(file, suite, index, NOW)["verdict"] == "PASS"
+    file.write_text(json.dumps(spoil(document)))
+    with pytest.raises(Refused, match=said):
+        check_verdict(file, suite, index, NOW)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 2}', '{"schema": 1, "verdict": "PASS"}'])
+def test_a_file_that_is_no_verdict_is_bad_input(text: str, desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "verdict.json").write_text(text)
+    with pytest.raises(InputError, match="is no verdict kbgate wrote"):
+        check_verdict(tmp_path / "verdict.json", exam(accepted(desk)).exam.suite, "f" * 16, NOW)

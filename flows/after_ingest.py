@@ -16,9 +16,14 @@ from tasks.domain import Evaluation
 from tasks.results import Judgement
 
 
-def run(suite: str, batch: str = "", home: str = ".kbgate") -> Evaluation | Judgement:
-    """Evaluate the full set, unless the last run judged exactly this; `batch` names what came in, for the report."""
+def run(suite: str, batch: str = "", ids: str | list[str] = "", home: str = ".kbgate") -> Evaluation | Judgement:
+    """Evaluate the full set, unless the last run judged exactly this.
+
+    `batch`, `ids`: what came in, as its ingest calls it; events bring them as text, ids apart by commas.
+    """
+    announced = ids.split(",") if isinstance(ids, str) else ids
     inputs = evaluate.load(stages.load_suite(Path(suite)), Path(home))
+    inputs = dataclasses.replace(inputs, announced=tuple(name.strip() for name in announced if name.strip()))
     material = evaluate.prepare(inputs, Path(home))
     judged = stages.already_judged(inputs, evaluate.fingerprints_of(inputs, material), Path(home))
     if judged is not None:

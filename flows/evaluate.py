@@ -101,6 +101,7 @@ def examine(
         comparison=comparison,
         vanished=inputs.vanished,
         touched=touched,
+        announced=inputs.announced,
     )
     counts = {
         "cards": len(inputs.kb.cards),

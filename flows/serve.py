@@ -26,6 +26,7 @@ def serve_all(folder: str, home: str) -> None:
         parameters={
             "suite": "{{ event.payload.suite | default('') | string }}",
             "batch": "{{ event.payload.batch | default('') | string }}",
+            "ids": "{{ event.payload.ids | default('') }}",
         },
     )
     serve(

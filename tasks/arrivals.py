@@ -108,6 +108,10 @@ def already_judged(inputs: Inputs, fingerprints: Mapping[str, str], home: Path) 
     if not lines or lines[-1]["verdict"] == "ERROR":
         return None
     last, kb = lines[-1], kb_fingerprint(inputs.kb.cards)
-    if last["kb"] != kb or canonical(last["fingerprints"]) != canonical(dict(fingerprints)):
+    if (
+        not set(inputs.announced) <= set(inputs.kb.cards["id"])
+        or last["kb"] != kb
+        or canonical(last["fingerprints"]) != canonical(dict(fingerprints))
+    ):
         return None
     return Judgement(last["run"], last["verdict"], last["exit_code"])

@@ -91,6 +91,8 @@ class Inputs:
     golden: GoldenSet
     baseline: Baseline | None
     vanished: tuple[Vanished, ...] = ()
+    announced: tuple[str, ...] = ()
+    """Cards an ingest says it brought."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,7 @@ class Exam:
     vanished: tuple[Vanished, ...] = ()
     touched: tuple[str, ...] = ()
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
+    announced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

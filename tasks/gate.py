@@ -94,6 +94,15 @@ def vanished_gold(exam: Exam) -> Iterator[Reason]:
         yield Reason("vanished_gold", "critical", sentence, tuple(cases))
 
 
+@check("announced", level="supporting")
+def announced(exam: Exam) -> Iterator[Reason]:
+    """Every card an ingest says it brought is in the knowledge base."""
+    missing = sorted(set(exam.announced) - set(exam.kb.cards["id"]))
+    if missing:
+        sentence = f"{counted(len(missing), 'card')} announced by the ingest and not in the knowledge base: {named(missing)}"
+        yield Reason("announced", "supporting", sentence)
+
+
 @check("rejected", level="critical")
 def rejected(exam: Exam) -> Iterator[Reason]:
     """No card was rejected at ingest."""

@@ -39,8 +39,9 @@ def promote(production: Production, evaluation: Evaluation, now: dt.datetime) ->
     )
     previous = ((old.target,) if old.target else ()) + old.previous
     production.move(Pointer(target, previous[: suite.production.keep]))
-    _audit(production, now, "promoted", {**entry, "lag_s": freshness_lag(evaluation, now)})
-    return Promotion(evaluation, promoted=True, served=target.build)
+    lag_s = freshness_lag(evaluation, now)
+    _audit(production, now, "promoted", {**entry, "lag_s": lag_s})
+    return Promotion(evaluation, promoted=True, served=target.build, lag_s=lag_s)
 
 
 def roll_back(production: Production, suite: Suite, build: str, now: dt.datetime) -> Target:

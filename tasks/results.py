@@ -114,6 +114,8 @@ class Promotion:
     promoted: bool
     served: str
     """The build that is served now; "" for none."""
+    lag_s: float | None = None
+    """Seconds from the newest card's `updated_at` to the moment it was served."""
 
     @property
     def name(self) -> str:
@@ -129,6 +131,7 @@ class Promotion:
     def said(self) -> str:
         """What is served, and why."""
         if self.promoted:
-            return f"{self.served} is served"
+            lag = "" if self.lag_s is None else f"; its newest card was updated {self.lag_s / 3600:.1f} hours ago"
+            return f"{self.served} is served{lag}"
         served = self.served or "nothing"
         return f"production stays at {served}; {self.evaluation.name}: {self.evaluation.said}"

@@ -77,9 +77,15 @@ def worker(site: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[
         yield
 
 
-def wait_for_run(api: str, deployment: str, seconds: float = 90) -> dict[str, Any]:
-    """The newest flow run of a deployment, once it has ended."""
-    state: dict[str, Any] = {}
+def newest_run(api: str, flow: str) -> dict[str, Any]:
+    """The newest run of a flow, whoever started it."""
+    query = {"sort": "EXPECTED_START_TIME_DESC", "flows": {"name": {"any_": [flow]}}}
+    found: dict[str, Any] = httpx.post(f"{api}/flow_runs/filter", json=query, timeout=30).json()[0]
+    return found
+
+
+def wait_for_run(api: str, deployment: str, seconds: float = 90, but: str = "") -> dict[str, Any]:
+    """The newest flow run of a deployment, once it has ended; `but`: one that is known."""
     for _ in range(int(seconds * 2)):
         found = httpx.post(
             f"{api}/flow_runs/filter",
@@ -87,9 +93,9 @@ def wait_for_run(api: str, deployment: str, seconds: float = 90) -> dict[str, An
                   "flow_runs": {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]}}}},
             timeout=30,
         ).json()  # fmt: skip
-        if found:
-            state = found[0]
-            return state
+        if found and found[0]["id"] != but:
+            newest: dict[str, Any] = found[0]
+            return newest
         time.sleep(0.5)
     raise AssertionError(f"{deployment} did not end within {seconds} s")
 
@@ -145,9 +151,17 @@ def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.Co
     assert "evening\\-import" in reports[0]["data"] or "evening-import" in reports[0]["data"]
     assert "forum-0" in reports[0]["data"]
 
-    refused = kbgate_at("promote", "baselines/medication")
+    again = kbgate_at("ingested", "baselines/medication", "--batch", "the same, told twice", api=True)
+    assert again.returncode == 0, again.stderr
+    twice = wait_for_run(api, "after-ingest", but=exam["id"])
+    assert (twice["state"]["type"], twice["state"]["name"]) == ("FAILED", "Blocked")
+    assert "nothing changed since run" in twice["state"]["message"]
+
+    refused = kbgate_at("promote", "baselines/medication", api=True)
     assert refused.returncode == 1
     assert "production stays at medication-" in refused.stderr
+    blocked = newest_run(api, "promote")
+    assert (blocked["state"]["type"], blocked["state"]["name"]) == ("FAILED", "Blocked")
     assert pointer.read_bytes() == old_bytes
     assert read_back(site) == old_build
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 from reports.render import COMMENT_LIMIT, render_comment
@@ -241,3 +242,49 @@ def test_promote_rollback_status_and_gate(
 def test_serving_needs_a_server(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
     assert kbgate("serve") == 4
     assert "PREFECT_API_URL is not set" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_server_is_promoted_to_and_readers_follow_one_collection(
+    medication: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.servers import chroma_server
+
+    def serving(url: str) -> str:
+        """As a reader finds it: over HTTP, nothing of kbgate."""
+        collections = httpx.get(f"{url}/api/v2/tenants/default_tenant/databases/default_database/collections").json()
+        pointer = next(c for c in collections if c["name"] == "answers")
+        build: str = json.loads(pointer["metadata"]["pointer"])["target"]["build"]
+        assert build in {c["name"] for c in collections}
+        return build
+
+    (tmp_path / "chroma").mkdir()
+    with chroma_server(tmp_path / "chroma") as url:
+        place = f'[production]\nurl = "{url}"\ncollection = "answers"\n\n[kb]'
+        edit_text(medication / "suite.toml", "[kb]", place)
+        assert kbgate("promote", medication) == 0
+        first = serving(url)
+        lose_a_card(medication)
+        assert kbgate("promote", medication) == 1
+        assert serving(url) == first
+        shutil.copy(MEDICATION / "cards.jsonl", medication / "cards.jsonl")
+        assert kbgate("promote", medication) == 0
+        second = serving(url)
+        assert second != first
+        assert kbgate("rollback", medication) == 0
+        assert serving(url) == first
+        capsys.readouterr()
+        assert kbgate("status", medication) == 0
+        assert f"served: {first}" in capsys.readouterr().out
+    assert kbgate("status", medication) == 4
+
+
+def test_cards_an_ingest_announced_and_did_not_bring_are_told(medication: Path, kbgate: CLI, home: Path) -> None:
+    assert kbgate("evaluate", medication) == 0
+    assert kbgate("ingested", medication, "--ids", "bp-why, dm-hypo") == 0
+    before = runs(home)
+    assert kbgate("ingested", medication, "--ids", "bp-why,lost-on-the-way") == 0
+    assert len(runs(home) - before) == 1
+    verdict = last_verdict(home)
+    assert verdict["verdict"] == "WARN"
+    assert "announced by the ingest and not in the knowledge base: lost-on-the-way" in verdict["reasons"][0]["sentence"]

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.conftest import MEDICATION, ROOT, edit_lines
-from tests.servers import COMMANDS, free_port
+from tests.servers import COMMANDS, free_port, running
 
 pytestmark = pytest.mark.slow
 STAGES = {
@@ -32,6 +32,8 @@ def newest(api: str, kind: str, **filters: Any) -> list[dict[str, Any]]:
     order = {"flow_runs": "EXPECTED_START_TIME_DESC", "task_runs": "EXPECTED_START_TIME_DESC", "artifacts": "CREATED_DESC"}[
         kind
     ]
+    if kind == "flow_runs":  # a deployment's schedule has runs in waiting
+        filters["flow_runs"] = {"state": {"type": {"not_any_": ["SCHEDULED"]}}}
     found: list[dict[str, Any]] = httpx.post(f"{api}/{kind}/filter", json={"sort": order, **filters}, timeout=30).json()
     return found
 
@@ -53,6 +55,52 @@ def test_an_exam_is_a_flow_run_with_a_task_run_per_stage_and_its_report(api: str
     report = newest(api, "artifacts")[0]
     assert report["key"] == "kbgate-medication"
     assert report["data"].startswith("# PASS: ")
+    for _ in range(40):
+        wanted = {"filter": {"event": {"name": ["kbgate.verdict"]}}, "limit": 1}
+        events = httpx.post(f"{api}/events/filter", json=wanted, timeout=30).json()["events"]
+        if events:
+            break
+        time.sleep(0.5)
+    assert events[0]["resource"]["prefect.resource.id"] == "kbgate.suite.medication"
+    assert events[0]["payload"]["verdict"] == "PASS"
+
+
+def test_a_suite_that_errs_makes_the_night_fail(api: str, home: Path, tmp_path: Path) -> None:
+    for name in ("broken", "fine"):
+        shutil.copytree(MEDICATION, tmp_path / "suites" / name)
+    (tmp_path / "suites" / "broken" / "golden.jsonl").write_text("{\n")
+    environment = {**os.environ, "PREFECT_API_URL": api, "PREFECT_HOME": str(home / "prefect"), "KBGATE_HOME": str(home)}
+    command = [COMMANDS / "kbgate", "nightly", "--folder", tmp_path / "suites"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr[-3000:]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ERROR", "PASS"]
+    states = {run["name"].split()[0]: run["state"] for run in newest(api, "flow_runs")[:3][::-1]}
+    night = next(run for run in newest(api, "flow_runs") if run["parameters"].get("folder"))
+    assert (night["state"]["type"], night["state"]["name"]) == ("FAILED", "Unmeasured"), states
+    assert any(artifact["key"] == "kbgate-nightly" for artifact in newest(api, "artifacts"))
+
+
+def test_serve_is_the_same_without_a_worker(api: str, home: Path, tmp_path: Path) -> None:
+    shutil.copytree(MEDICATION, tmp_path / "baselines" / "medication")
+    environment = {"PREFECT_API_URL": api, "PREFECT_HOME": str(tmp_path / "prefect"), "KBGATE_HOME": str(home)}
+    environment |= {"PREFECT_RUNNER_POLL_FREQUENCY": "2"}
+    with running([COMMANDS / "kbgate", "serve"], tmp_path / "serve.log", environment, cwd=tmp_path):
+        for _ in range(120):
+            found = httpx.get(f"{api}/deployments/name/nightly/nightly", timeout=30)
+            if found.status_code == 200 and found.json()["parameters"].get("home") == str(home):
+                break
+            time.sleep(0.5)
+        assert found.json()["schedules"][0]["schedule"]["cron"] == "30 2 * * *", (tmp_path / "serve.log").read_text()
+        url = f"{api}/deployments/{found.json()['id']}/create_flow_run"
+        created = httpx.post(url, json={"parameters": {"folder": "baselines", "home": str(home)}}, timeout=30)
+        assert created.status_code == 201, created.text
+        started = created.json()
+        for _ in range(180):
+            run = httpx.get(f"{api}/flow_runs/{started['id']}", timeout=30).json()
+            if run["state"]["type"] in ("COMPLETED", "FAILED", "CRASHED"):
+                break
+            time.sleep(0.5)
+    assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Pass"), (tmp_path / "serve.log").read_text()[-3000:]
 
 
 def test_a_blocked_exam_is_a_failed_state_named_blocked_and_runs_once(api: str, home: Path, medication: Path) -> None:

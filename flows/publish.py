@@ -18,11 +18,14 @@ from tasks.results import PullRequest, Result, Summary
 
 _ARTIFACT_LIMIT = 400_000
 """Characters of a report kept as an artifact: beyond, the server refuses its own event; the file has the whole."""
+_OURS = "ends_with_the_verdict"
+"""The mark of a flow whose final state is the verdict."""
 _FAILED = {"BLOCK": "Blocked", "INCONCLUSIVE": "Inconclusive", "ERROR": "Unmeasured"}
 
 
 def publish(evaluation: Evaluation, home: Path) -> None:
     """Write a run's files, append it to the history, and show its report in Prefect where Prefect runs it."""
+    _refuse_foreign_flows()
     document = stages.verdict_document(evaluation)
     report = render_markdown(evaluation, document)
     stages.write_run(evaluation, document, report)
@@ -43,6 +46,7 @@ def publish_comment(result: PullRequest) -> None:
 
 def publish_summary(summary: Summary, home: Path) -> None:
     """Append a night to `nightly.jsonl`, and show it as a table in Prefect where Prefect runs it."""
+    _refuse_foreign_flows()
     rows = [vars(row) for row in summary.rows]
     stages.append_line(home / "nightly.jsonl", {"verdict": summary.name, "rows": rows})
     if stages.in_flow_run():
@@ -78,6 +82,16 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())
 
 
+def _refuse_foreign_flows() -> None:
+    """A plain body that someone else made a flow of would end Completed whatever its verdict."""
+    if stages.in_flow_run():
+        from prefect.context import FlowRunContext
+
+        context = FlowRunContext.get()
+        if context is None or context.flow is None or not getattr(context.flow.fn, _OURS, False):
+            raise KbgateError("this flow would end green whatever its verdict; deploy flows.<name>.<name>, not its body")
+
+
 def _shown(show: Callable[[], Any]) -> None:
     """What cannot be shown must not change a verdict."""
     try:
@@ -106,6 +120,10 @@ def as_flow(body: Callable[..., Result], name: str) -> Any:
             return Completed(name=result.name.capitalize(), message=said, data=result)
         return Failed(name=_FAILED[result.name], message=said, data=result)
 
+    # Deployments name the flow by this: `flows.nightly.nightly`. Under the body's own name Prefect would find the plain
+    # body, make a flow of it, and end a red night Completed.
+    flow_body.__name__ = flow_body.__qualname__ = name
+    flow_body.__dict__[_OURS] = True
     return flow(name=name, retries=0, persist_result=False, validate_parameters=False)(flow_body)
 
 

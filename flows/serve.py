@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flows import after_ingest, nightly, promote, pull_request
 from tasks.errors import KbgateError
 
@@ -14,10 +16,14 @@ def serve_all(folder: str, home: str) -> None:
         raise KbgateError("PREFECT_API_URL is not set; start a server (prefect server start) and name its API")
     from prefect import serve
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
+    from prefect.deployments.runner import EntrypointType  # type: ignore[attr-defined]
     from prefect.events import DeploymentEventTrigger
     from prefect.schedules import Cron
 
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
+    # By module: by file, Prefect would look for the plain body.
+    common: dict[str, Any] = {"entrypoint_type": EntrypointType.MODULE_PATH, "tags": ["kbgate"]}
+    at_home = {"home": home}
     trigger = DeploymentEventTrigger(
         name="kbgate-after-ingest",
         expect={"kb.ingested"},
@@ -29,18 +35,14 @@ def serve_all(folder: str, home: str) -> None:
             "ids": "{{ event.payload.ids | default('') }}",
         },
     )
+    night = Cron("30 2 * * *", timezone="UTC", slug="nightly")
+    every = {"folder": folder, "home": home}
     serve(
-        nightly.nightly.to_deployment(
-            "nightly",
-            schedule=Cron("30 2 * * *", timezone="UTC", slug="nightly"),
-            parameters={"folder": folder, "home": home},
-            concurrency_limit=one,
-            tags=["kbgate"],
-        ),
+        nightly.nightly.to_deployment("nightly", schedule=night, parameters=every, concurrency_limit=one, **common),
         after_ingest.after_ingest.to_deployment(
-            "after-ingest", triggers=[trigger], parameters={"home": home}, concurrency_limit=one, tags=["kbgate"]
+            "after-ingest", triggers=[trigger], parameters=at_home, concurrency_limit=one, **common
         ),
-        pull_request.pull_request.to_deployment("pull-request", parameters={"home": home}, tags=["kbgate"]),
-        promote.promote.to_deployment("promote", parameters={"home": home}, concurrency_limit=one, tags=["kbgate"]),
+        pull_request.pull_request.to_deployment("pull-request", parameters=at_home, **common),
+        promote.promote.to_deployment("promote", parameters=at_home, concurrency_limit=one, **common),
         pause_on_shutdown=False,
     )

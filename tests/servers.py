@@ -74,3 +74,13 @@ def chroma_server(folder: Path) -> Iterator[str]:
     with running(command, folder / "chroma.log", {"ANONYMIZED_TELEMETRY": "False"}):
         wait_for(f"http://127.0.0.1:{port}/api/v2/heartbeat", folder / "chroma.log")
         yield f"http://127.0.0.1:{port}"
+
+
+def post(url: str, body: Any) -> httpx.Response:
+    """POST, again while the server's SQLite is busy (503), as Prefect's own client does."""
+    for _ in range(20):
+        answer = httpx.post(url, json=body, timeout=30)
+        if answer.status_code != 503:
+            return answer
+        time.sleep(0.5)
+    return answer

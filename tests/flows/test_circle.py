@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from tests.conftest import MEDICATION, ROOT
-from tests.servers import COMMANDS, running
+from tests.servers import COMMANDS, post, running
 
 pytestmark = pytest.mark.slow
 
@@ -80,14 +80,14 @@ def worker(site: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[
 def newest_run(api: str, flow: str) -> dict[str, Any]:
     """The newest run of a flow, whoever started it."""
     query = {"sort": "EXPECTED_START_TIME_DESC", "flows": {"name": {"any_": [flow]}}}
-    found: dict[str, Any] = httpx.post(f"{api}/flow_runs/filter", json=query, timeout=30).json()[0]
+    found: dict[str, Any] = post(f"{api}/flow_runs/filter", query).json()[0]
     return found
 
 
 def wait_for_run(api: str, deployment: str, seconds: float = 90, but: str = "") -> dict[str, Any]:
     """The newest flow run of a deployment, once it has ended; `but`: one that is known."""
     for _ in range(int(seconds * 2)):
-        found = httpx.post(
+        found = post(
             f"{api}/flow_runs/filter",
             json={"sort": "EXPECTED_START_TIME_DESC", "deployments": {"name": {"any_": [deployment]}},
                   "flow_runs": {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]}}}},
@@ -100,10 +100,17 @@ def wait_for_run(api: str, deployment: str, seconds: float = 90, but: str = "") 
     raise AssertionError(f"{deployment} did not end within {seconds} s")
 
 
-def start(api: str, flow: str, deployment: str, parameters: dict[str, Any]) -> None:
+def start(api: str, flow: str, deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Start a deployment and wait until its run has ended."""
     found = httpx.get(f"{api}/deployments/name/{flow}/{deployment}", timeout=30).json()
-    created = httpx.post(f"{api}/deployments/{found['id']}/create_flow_run", json={"parameters": parameters}, timeout=30)
+    created = post(f"{api}/deployments/{found['id']}/create_flow_run", {"parameters": parameters})
     assert created.status_code in (200, 201), created.text
+    for _ in range(180):
+        run: dict[str, Any] = httpx.get(f"{api}/flow_runs/{created.json()['id']}", timeout=30).json()
+        if run["state"]["type"] in ("COMPLETED", "FAILED", "CRASHED", "CANCELLED"):
+            return run
+        time.sleep(0.5)
+    raise AssertionError(f"{deployment} did not end")
 
 
 def bury(suite: Path, how_many: int = 12) -> None:
@@ -133,8 +140,7 @@ def read_back(site: Path) -> str:
 def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     suite, pointer = site / "baselines" / "medication", site / ".kbgate" / "production" / "medication" / "CURRENT"
 
-    start(api, "nightly", "nightly", {"folder": "baselines"})
-    night = wait_for_run(api, "nightly")
+    night = start(api, "nightly", "nightly", {"folder": "baselines", "home": ".kbgate"})
     assert (night["state"]["type"], night["state"]["name"]) == ("COMPLETED", "Pass"), night["state"]["message"]
 
     first = kbgate_at("promote", "baselines/medication")
@@ -147,7 +153,7 @@ def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.Co
     exam = wait_for_run(api, "after-ingest")
     assert (exam["state"]["type"], exam["state"]["name"]) == ("FAILED", "Blocked")
     assert "quit-mood-pill" in exam["state"]["message"]
-    reports = [a for a in httpx.post(f"{api}/artifacts/filter", json={}, timeout=30).json() if a["flow_run_id"] == exam["id"]]
+    reports = [a for a in post(f"{api}/artifacts/filter", {}).json() if a["flow_run_id"] == exam["id"]]
     assert "evening\\-import" in reports[0]["data"] or "evening-import" in reports[0]["data"]
     assert "forum-0" in reports[0]["data"]
 

@@ -87,12 +87,9 @@ def newest_run(api: str, flow: str) -> dict[str, Any]:
 def wait_for_run(api: str, deployment: str, seconds: float = 90, but: str = "") -> dict[str, Any]:
     """The newest flow run of a deployment, once it has ended; `but`: one that is known."""
     for _ in range(int(seconds * 2)):
-        found = post(
-            f"{api}/flow_runs/filter",
-            json={"sort": "EXPECTED_START_TIME_DESC", "deployments": {"name": {"any_": [deployment]}},
-                  "flow_runs": {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]}}}},
-            timeout=30,
-        ).json()  # fmt: skip
+        ended = {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]}}}
+        query = {"sort": "EXPECTED_START_TIME_DESC", "deployments": {"name": {"any_": [deployment]}}, "flow_runs": ended}
+        found = post(f"{api}/flow_runs/filter", query).json()
         if found and found[0]["id"] != but:
             newest: dict[str, Any] = found[0]
             return newest

@@ -95,7 +95,7 @@ def view(evaluation: Evaluation, document: dict[str, Any]) -> View:
 
 def _limits(evaluation: Evaluation) -> dict[str, str]:
     """What each gated figure may do, in words."""
-    suite, words = evaluation.exam.suite, {}
+    suite, words = evaluation.exam.suite, {"leakage": "none, ever (critical)"}
     for name, gate in suite.gates.items():
         key = name if "@" in name or name in ("false_exclusion", "leakage") else f"{name}@{suite.top_k}"
         parts = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Callable
@@ -124,7 +125,10 @@ def as_flow(body: Callable[..., Result], name: str) -> Any:
     # body, make a flow of it, and end a red night Completed.
     flow_body.__name__ = flow_body.__qualname__ = name
     flow_body.__dict__[_OURS] = True
-    return flow(name=name, retries=0, persist_result=False, validate_parameters=False)(flow_body)
+    # Until there is a verdict to name it by, a run bears what it was asked to examine.
+    run_name = f"{name} {{suite}}" if "suite" in inspect.signature(body).parameters else None
+    made = flow(name=name, flow_run_name=run_name, retries=0, persist_result=False, validate_parameters=False)
+    return made(flow_body)
 
 
 def _forget_retries() -> None:

@@ -65,10 +65,8 @@ class Baseline:
 
     summary: dict[str, Any]
     """What baseline.json says: means with n, provenance, fingerprints, metric versions, reason."""
-    cases: dict[str, dict[str, Any]]
-    """By case id: hash, cluster, canary, tier_gold, outcome, scores, gold_ranks, top, kth."""
-    cards: dict[str, dict[str, Any]]
-    """By card id: hash, tier, domain."""
+    cases: dict[str, dict[str, Any]]  # by id: hash, cluster, canary, tier_gold, outcome, scores, gold_ranks, top, kth
+    cards: dict[str, dict[str, Any]]  # by id: hash, tier, domain
     fingerprint: str
 
 
@@ -125,10 +123,9 @@ class Arrivals:
 class Index:
     """What is searched: rows, their vectors, the store that holds them."""
 
-    rows: pd.DataFrame
-    members: pd.DataFrame
-    vectors: np.ndarray[Any, np.dtype[np.float32]]
-    """One unit vector per row, float32, in the rows' order."""
+    rows: pd.DataFrame  # ROW_COLUMNS
+    members: pd.DataFrame  # MEMBER_COLUMNS
+    vectors: np.ndarray[Any, np.dtype[np.float32]]  # one unit vector per row, in the rows' order
     store: str
     """A folder, or the URL of a server."""
     build: str

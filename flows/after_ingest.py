@@ -16,20 +16,22 @@ from tasks.domain import Evaluation
 from tasks.results import Judgement
 
 
-def run(suite: str, batch: str = "", ids: str | list[str] = "", home: str = ".kbgate") -> Evaluation | Judgement:
-    """Evaluate the full set, unless the last run judged exactly this.
+def run(
+    suite: str, batch: str = "", ids: str | list[str] | None = None, path: str = "", home: str = ".kbgate"
+) -> Evaluation | Judgement:
+    """Evaluate the full set, unless the last run judged exactly this today.
 
-    `batch`, `ids`: what came in, as its ingest calls it; events bring them as text, ids apart by commas.
+    `batch`, `ids`, `path`: what came in, as its ingest calls it; events bring them as text.
     """
-    announced = ids.split(",") if isinstance(ids, str) else ids
     inputs = evaluate.load(stages.load_suite(Path(suite)), Path(home))
-    inputs = dataclasses.replace(inputs, announced=tuple(name.strip() for name in announced if name.strip()))
-    material = evaluate.prepare(inputs, Path(home))
-    judged = stages.already_judged(inputs, evaluate.fingerprints_of(inputs, material), Path(home))
+    inputs = dataclasses.replace(inputs, announced=stages.announced_ids(ids))
+    material, day = evaluate.prepare(inputs, Path(home)), evaluate.day_of(inputs.suite)
+    judged = stages.already_judged(inputs, evaluate.fingerprints_of(inputs, material), day, Path(home))
     if judged is not None:
         return judged
     evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home))
-    evaluation = dataclasses.replace(evaluation, arrivals=stages.arrivals(inputs, Path(home), str(batch)))
+    came = " ".join(part for part in (str(batch or ""), f"({path})" if path else "") if part)
+    evaluation = dataclasses.replace(evaluation, arrivals=stages.arrivals(inputs, Path(home), came))
     publish.publish(evaluation, Path(home))
     return evaluation
 

@@ -42,17 +42,19 @@ def ingested(
     suite: SuiteFolder,
     batch: Annotated[str, typer.Option("--batch", help="What came in, as its ingest calls it.")] = "",
     ids: Annotated[str, typer.Option("--ids", help="The cards that came in, apart by commas.")] = "",
+    path: Annotated[str, typer.Option("--path", help="Where they came from.")] = "",
 ) -> int:
     """Tell that something was ingested: emits `kb.ingested` where PREFECT_API_URL is set, runs the flow otherwise."""
     if os.environ.get("PREFECT_API_URL"):
-        print(f"emitted kb.ingested {_emit(str(suite), batch, ids)}; the after-ingest deployment takes it from here")
+        event = _emit(str(suite), {"batch": batch, "ids": ids, "path": path})
+        print(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
         return 0
-    result = after_ingest.run(str(suite), batch, ids, str(exam.home()))
+    result = after_ingest.run(str(suite), batch, ids, path, str(exam.home()))
     print_result(result)
     return result.exit_code
 
 
-def _emit(suite: str, batch: str, ids: str) -> str:
+def _emit(suite: str, told: dict[str, str]) -> str:
     """Post the event over HTTP until the server has it: Prefect's own `emit_event` forgets what it could not send.
 
     The id stays the same over the tries, so an event that arrived twice starts one run.
@@ -68,7 +70,7 @@ def _emit(suite: str, batch: str, ids: str) -> str:
         "occurred": dt.datetime.now(dt.UTC).isoformat(),
         "event": "kb.ingested",
         "resource": {"prefect.resource.id": f"kbgate.suite.{Path(suite).name}"},
-        "payload": {"suite": suite, "batch": batch, "ids": ids},
+        "payload": {"suite": suite, **told},
     }
     said = ""
     for wait in (0, 1, 2, 4):

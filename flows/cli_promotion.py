@@ -56,10 +56,12 @@ def status(suite: SuiteFolder) -> int:
     """Print what is served, since when, by which verdict, and what is kept to return to."""
     from tasks import stages
 
-    pointer = stages.open_production(stages.load_suite(suite), exam.home()).read()
+    production = stages.open_production(stages.load_suite(suite), exam.home())
+    pointer = production.read()
     if pointer.target is None:
         print(f"nothing is served; next: kbgate promote {suite}")
         return 0
+    stages.opens(production, pointer.target)
     print(f"served: {pointer.target.build}")
     print(f"  since {pointer.target.promoted}, verdict {pointer.target.verdict.get('verdict')}")
     print(f"  at {pointer.target.place}")
@@ -76,6 +78,14 @@ def gate(
     """Say whether a verdict opens the door for an index: refuses red, fast, foreign, other-policy and stale ones."""
     from tasks import stages
 
-    document = stages.check_verdict(verdict, stages.load_suite(suite), index_fingerprint, dt.datetime.now(dt.UTC))
+    settings = stages.load_suite(suite)
+    golden, baseline = stages.load_golden(settings), stages.read_baseline(settings)
+    current = {
+        "index": index_fingerprint,
+        "golden": stages.golden_fingerprint(golden.cases),
+        "policy": stages.policy_fingerprint(settings),
+        "baseline": baseline.fingerprint if baseline else "",
+    }
+    document = stages.check_verdict(verdict, settings, current, dt.datetime.now(dt.UTC))
     print(f"open: {document['verdict']} of run {document['run']}", file=sys.stderr)
     return 0

@@ -38,6 +38,7 @@ def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str 
 
 def load(suite: Suite, home: Path, baseline_ref: str = "") -> Inputs:
     """A suite's cards, cases and baseline (of a commit, where one is named), held against each other."""
+    publish.refuse_foreign_flows()
     home.mkdir(parents=True, exist_ok=True)  # a home that cannot be written is told now, not after the work
     kb, golden = stages.load_cards(suite), stages.load_golden(suite)
     baseline = stages.baseline_at(suite, baseline_ref) if baseline_ref else stages.read_baseline(suite)
@@ -52,7 +53,8 @@ def prepare(inputs: Inputs, home: Path) -> Material:
     model = stages.identify_model(suite)
     vectors = stages.embed_rows(suite, model, rows, home / "vectors")
     fingerprint = stages.index_fingerprint(suite, rows, members, model, stages.VERSIONS)
-    return Material(rows, members, vectors, model, len(chunks), fingerprint)
+    settings = stages.settings_fingerprint(suite, model, stages.VERSIONS)
+    return Material(rows, members, vectors, model, len(chunks), fingerprint, settings)
 
 
 def fingerprints_of(inputs: Inputs, material: Material) -> dict[str, str]:
@@ -63,6 +65,11 @@ def fingerprints_of(inputs: Inputs, material: Material) -> dict[str, str]:
         "policy": stages.policy_fingerprint(inputs.suite),
         "baseline": inputs.baseline.fingerprint if inputs.baseline else "",
     }
+
+
+def day_of(suite: Suite) -> dt.date:
+    """The day on which validity is judged."""
+    return dt.datetime.now(dt.UTC).date() if suite.as_of == "today" else suite.as_of
 
 
 def examine(
@@ -82,7 +89,7 @@ def examine(
     started, suite = dt.datetime.now(dt.UTC), inputs.suite
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     build = f"{suite.name}-{material.fingerprint}-{run_id}"
-    as_of = started.date() if suite.as_of == "today" else suite.as_of
+    as_of = day_of(suite)
     questions = stages.embed_queries(suite, material.model, asked, home / "vectors")
     with (host or stages.temporary_store)(build) as store:
         index = stages.ingest(suite, material.rows, material.members, material.vectors, store, build)
@@ -118,7 +125,7 @@ def examine(
         started=started,
         as_of=as_of,
         fingerprints=fingerprints_of(inputs, material),
-        provenance=stages.provenance_of(suite.folder, material.model, counts),
+        provenance={**stages.provenance_of(suite.folder, material.model, counts), "settings": material.settings},
         arrivals=stages.arrivals(inputs, home),
     )
 

@@ -12,24 +12,26 @@ from typing import Any
 
 from flows import evaluate, publish
 from tasks import stages
+from tasks.errors import InputError, Problem
 from tasks.results import Promotion
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = ".kbgate") -> Promotion:
     """Build, examine and promote one suite; production is untouched unless the verdict is PASS or WARN."""
+    if update_baseline and not reason.strip():
+        raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
     settings = stages.load_suite(Path(suite))
     production = stages.open_production(settings, Path(home))
     with stages.locked(production):
         stages.sweep(production)
-        try:
-            inputs = evaluate.load(settings, Path(home))
-            material = evaluate.prepare(inputs, Path(home))
-            host = partial(stages.candidate, production)
-            evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home), host=host)
-            publish.publish(evaluation, Path(home))
-            promotion = stages.promote(production, evaluation, dt.datetime.now(dt.UTC))
-        finally:
-            stages.sweep(production)
+        inputs = evaluate.load(settings, Path(home))
+        material = evaluate.prepare(inputs, Path(home))
+        host = partial(stages.candidate, production)
+        evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home), host=host)
+        publish.publish(evaluation, Path(home))
+        if update_baseline and evaluation.exit_code == 0:
+            stages.may_be_accepted(evaluation, False)  # said before anything moves
+        promotion = stages.promote(production, evaluation, dt.datetime.now(dt.UTC))
         if update_baseline and promotion.promoted:
             stages.write_baseline(evaluation, reason, False)
     return promotion

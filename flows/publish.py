@@ -26,7 +26,6 @@ _FAILED = {"BLOCK": "Blocked", "INCONCLUSIVE": "Inconclusive", "ERROR": "Unmeasu
 
 def publish(evaluation: Evaluation, home: Path) -> None:
     """Write a run's files, append it to the history, and show its report in Prefect where Prefect runs it."""
-    _refuse_foreign_flows()
     document = stages.verdict_document(evaluation)
     report = render_markdown(evaluation, document)
     stages.write_run(evaluation, document, report)
@@ -47,7 +46,7 @@ def publish_comment(result: PullRequest) -> None:
 
 def publish_summary(summary: Summary, home: Path) -> None:
     """Append a night to `nightly.jsonl`, and show it as a table in Prefect where Prefect runs it."""
-    _refuse_foreign_flows()
+    refuse_foreign_flows()
     rows = [vars(row) for row in summary.rows]
     stages.append_line(home / "nightly.jsonl", {"verdict": summary.name, "rows": rows})
     if stages.in_flow_run():
@@ -83,7 +82,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())
 
 
-def _refuse_foreign_flows() -> None:
+def refuse_foreign_flows() -> None:
     """A plain body that someone else made a flow of would end Completed whatever its verdict."""
     if stages.in_flow_run():
         from prefect.context import FlowRunContext

@@ -6,7 +6,6 @@ A red or inconclusive subset is provisional, so the full set decides.
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ def run(suite: str, baseline_ref: str, home: str = ".kbgate") -> PullRequest:
     own = stages.load_suite(Path(suite))
     judged_by = stages.suite_at(own, baseline_ref)
     inputs = evaluate.load(judged_by, Path(home), baseline_ref)
-    edits = stages.edits_policy(own, judged_by, inputs.baseline)
+    edits = stages.edits_policy(own, baseline_ref, inputs.baseline)
     material = evaluate.prepare(inputs, Path(home))
     subset = deciding = _subset(inputs, material, Path(home))
     if subset.exit_code != 0:
@@ -37,8 +36,7 @@ def _subset(inputs: Inputs, material: Material, home: Path) -> Evaluation:
     cases, suite = inputs.golden.cases, inputs.suite
     fast = set(stages.select_fast(cases, suite.fast)["id"])
     vectors = stages.embed_queries(suite, material.model, cases, home / "vectors")
-    today = dt.datetime.now(dt.UTC).date()
-    touched = set(stages.touched_cases(inputs, material, vectors, today if suite.as_of == "today" else suite.as_of)) - fast
+    touched = set(stages.touched_cases(inputs, material, vectors, evaluate.day_of(suite))) - fast
     asked = cases[cases["id"].isin(fast | touched)].reset_index(drop=True)
     return evaluate.examine(inputs, material, asked, home, "fast", touched=tuple(sorted(touched)))
 

@@ -33,6 +33,7 @@ def serve_all(folder: str, home: str) -> None:
             "suite": "{{ event.payload.suite | default('') | string }}",
             "batch": "{{ event.payload.batch | default('') | string }}",
             "ids": "{{ event.payload.ids | default('') }}",
+            "path": "{{ event.payload.path | default('') | string }}",
         },
     )
     night = Cron("30 2 * * *", timezone="UTC", slug="nightly")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,20 +54,25 @@ def _between(since: str, then: Mapping[str, str], now: Mapping[str, str], batch:
 
 
 def touched_cases(inputs: Inputs, material: Material, vectors: Vectors, day: dt.date) -> tuple[str, ...]:
-    """Cases a change may touch: their gold or baseline top k holds a changed or removed card, or a row of a new or
-    changed card reaches the baseline's k-th score in a lane.
+    """Cases a change may touch.
 
-    `vectors`: one per case of the golden set, in its order. Without a baseline every case is touched.
+    New or edited ones; those whose gold or baseline top k holds a changed or removed card; those for which a row of a new
+    or changed card reaches the baseline's k-th score in a lane.
+
+    `vectors`: one per case of the golden set, in its order. Without a baseline, or where a setting changed how cards become
+    rankings, every case is touched.
     """
     baseline, change = inputs.baseline, since_baseline(inputs)
     if baseline is None or change is None:
         return tuple(inputs.golden.cases["id"])
+    if baseline.summary["provenance"].get("settings") != material.settings:
+        return tuple(inputs.golden.cases["id"])
     moved, came = {*change.changed, *change.removed}, {*change.new, *change.changed}
     golden = inputs.golden.cases
     found = set()
-    for case, grades in zip(golden["id"], golden["grades"], strict=True):
+    for case, grades, now in zip(golden["id"], golden["grades"], golden["hash"], strict=True):
         row = baseline.cases.get(case)
-        if row is None or moved & {*grades, *row["top"]}:
+        if row is None or row["hash"] != now or moved & {*grades, *row["top"]}:
             found.add(case)
     if came:
         questions = questions_of(inputs.golden.cases, vectors, day)
@@ -102,16 +108,31 @@ _NOTHING = {"bm25": 0.0, "dense": -1.0, "exact": -1.0}
 """What a lane's best score is where it found no row of the cards that came."""
 
 
-def already_judged(inputs: Inputs, fingerprints: Mapping[str, str], home: Path) -> Judgement | None:
-    """The last full run's verdict, where it judged exactly this; None where anything differs or nothing was measured."""
+def already_judged(inputs: Inputs, fingerprints: Mapping[str, str], day: dt.date, home: Path) -> Judgement | None:
+    """The last full run's verdict, where it judged exactly this on this day; None where anything differs."""
     lines = [line for line in read_history(home, inputs.suite.name) if line["mode"] == "full"]
-    if not lines or lines[-1]["verdict"] == "ERROR":
+    # A bad line in the knowledge base is in no fingerprint.
+    if not lines or lines[-1]["verdict"] == "ERROR" or inputs.kb.problems:
         return None
     last, kb = lines[-1], kb_fingerprint(inputs.kb.cards)
     if (
         not set(inputs.announced) <= set(inputs.kb.cards["id"])
         or last["kb"] != kb
+        or last.get("as_of") != day.isoformat()
         or canonical(last["fingerprints"]) != canonical(dict(fingerprints))
     ):
         return None
     return Judgement(last["run"], last["verdict"], last["exit_code"])
+
+
+def announced_ids(told: object) -> tuple[str, ...]:
+    """The card ids an event told: a list, a list written as text, text apart by commas, or nothing."""
+    if isinstance(told, str) and told.strip().startswith("["):
+        try:
+            told = ast.literal_eval(told.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            told = str(told).strip(" []")
+    if told is None or told in ("None", "null"):
+        return ()
+    parts = told if isinstance(told, list | tuple) else str(told).split(",")
+    return tuple(name for name in (str(part).strip() for part in parts) if name)

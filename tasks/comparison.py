@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,6 +43,7 @@ def compare(
         ]
         return Comparison(pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)), _no_changes())
     hashes = dict(zip(golden["id"], golden["hash"], strict=True))
+    baseline = _follow_renames(baseline, hashes)
     then = {case: row["scores"] for case, row in baseline.cases.items()}
     edited = tuple(sorted(c for c, h in hashes.items() if c in baseline.cases and baseline.cases[c]["hash"] != h))
     removed = tuple(sorted(set(baseline.cases) - set(hashes)))
@@ -69,6 +71,14 @@ def compare(
         edited=edited,
         incomparable=unlike + many,
     )
+
+
+def _follow_renames(baseline: Baseline, hashes: Mapping[str, str]) -> Baseline:
+    """The baseline with the rows of renamed cases under their new ids: another name makes no other case of it."""
+    gone = {row["hash"]: case for case, row in baseline.cases.items() if case not in hashes}
+    renamed = {gone[value]: case for case, value in hashes.items() if case not in baseline.cases and value in gone}
+    rows = {renamed.get(case, case): row for case, row in baseline.cases.items()}
+    return dataclasses.replace(baseline, cases=rows)
 
 
 def _no_changes() -> pd.DataFrame:

@@ -104,6 +104,8 @@ class Material:
     chunks: int
     """How many chunks the rows stand for."""
     fingerprint: str
+    settings: str
+    """Digest of how cards become rankings, whatever the cards."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,14 @@ def index_fingerprint(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, m
     return state.hexdigest()[:LENGTH]
 
 
+def settings_fingerprint(suite: Suite, model: Model, versions: dict[str, int]) -> str:
+    """How cards become rankings, whatever the cards: chunker, model, prefixes, index, retrieval, code versions."""
+    parts = {name: _plain(getattr(suite, name)) for name in ("chunking", "embedding", "index", "retrieval")}
+    parts["embedding"].pop("batch")
+    kb = {"filterable": sorted(suite.kb.filterable)}
+    return digest({**parts, "kb": kb, "weights": model.weights, "versions": versions}, LENGTH)
+
+
 def golden_fingerprint(cases: pd.DataFrame) -> str:
     """The cases: ids and content hashes, in any order."""
     return digest(sorted(zip(cases["id"], cases["hash"], strict=True)), LENGTH)

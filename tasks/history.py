@@ -22,7 +22,7 @@ def path_of(home: Path, suite: str) -> Path:
 def append_history(home: Path, document: dict[str, Any]) -> None:
     """Append one run, from its verdict document: verdict, mode, fingerprints, means with n, counts, changed cases."""
     kept = (
-        "suite", "run", "time", "mode", "method", "verdict", "exit_code", "code", "fingerprints", "kb", "counts",
+        "suite", "run", "time", "mode", "method", "verdict", "exit_code", "code", "fingerprints", "kb", "as_of", "counts",
         "newly_failing", "newly_passing",
     )  # fmt: skip
     line = {

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -87,7 +89,7 @@ class FolderProduction:
     def read(self) -> Pointer:
         """The pointer in CURRENT."""
         file = self.home / POINTER
-        return _parse(file.read_text(encoding="utf-8"), str(file)) if file.exists() else Pointer()
+        return _parse(file.read_bytes(), str(file), self._suite) if file.exists() else Pointer()
 
     def move(self, pointer: Pointer) -> None:
         """Replace CURRENT."""
@@ -131,7 +133,8 @@ class ServerProduction:
         names = {collection.name for collection in self._client().list_collections()}
         if self._name not in names:
             return Pointer()
-        return _parse(str(self._pointer_collection().metadata.get("pointer")), f"{self._url} {self._name}")
+        text = str((self._pointer_collection().metadata or {}).get("pointer"))
+        return _parse(text.encode(), f"{self._url} {self._name}", self._suite)
 
     def move(self, pointer: Pointer) -> None:
         """Replace the metadata in one update."""
@@ -148,7 +151,8 @@ class ServerProduction:
 
     def discard(self, build: str) -> None:
         """Delete a build's collection."""
-        self._client().delete_collection(build)
+        if build in self.builds():
+            self._client().delete_collection(build)
 
 
 def open_production(suite: Suite, home: Path) -> Production:
@@ -156,6 +160,9 @@ def open_production(suite: Suite, home: Path) -> Production:
     settings = suite.production
     default = (home / "production" / suite.name).resolve()
     if settings.url:
+        # One folder a machine, whatever home a run has: two homes that promote to one server must share its lock.
+        key = hashlib.sha256(f"{settings.url} {settings.collection or suite.name}".encode()).hexdigest()[:16]
+        default = Path(tempfile.gettempdir()) / f"kbgate-server-{key}"
         return ServerProduction(default, suite.name, settings.url, settings.collection or suite.name)
     return FolderProduction((suite.folder / settings.path).resolve() if settings.path else default, suite.name)
 
@@ -182,22 +189,28 @@ def locked(production: Production) -> Iterator[None]:
 
 @contextlib.contextmanager
 def candidate(production: Production, build: str) -> Iterator[str]:
-    """The place of a new build, its client closed at the end. It stays until a `sweep` finds no pointer that names it."""
+    """The place of a new build, its client closed at the end; a build that could not be finished is removed."""
     place = production.place(build)
     try:
         if "://" not in place:
             Path(place).mkdir(parents=True)
         yield place
+    except BaseException:
+        production.discard(build)
+        raise
     finally:
         close_store(place)
 
 
 def sweep(production: Production) -> None:
-    """Remove builds no pointer names: refused candidates, what a killed promotion left, what is older than `keep`.
+    """Remove builds the pointer does not name: what a killed promotion left, what is older than `keep`.
 
     The caller holds the lock, so no other promotion's candidate is among them.
     """
     pointer = production.read()
+    if pointer.target is None:
+        # No pointer, or one that was moved away: nothing says which of the builds are rubbish.
+        return
     served = {target.build for target in (pointer.target, *pointer.previous) if target}
     for build in production.builds():
         if build not in served:
@@ -219,13 +232,23 @@ def _plain(pointer: Pointer) -> dict[str, Any]:
     return {"schema": _SCHEMA, **asdict(pointer)}
 
 
-def _parse(text: str, where: str) -> Pointer:
+def _parse(text: bytes, where: str, suite: str) -> Pointer:
+    """A pointer as it was written; `suite`: the one it must be of, any if ""."""
     try:
-        found = parse_json(text)
+        found = parse_json(text.decode("utf-8"))
         if found["schema"] != _SCHEMA:
             raise ValueError(f"schema {found['schema']}")
-        target = Target(**found["target"]) if found["target"] else None
-        return Pointer(target, tuple(Target(**old) for old in found["previous"]))
+        targets = [Target(**told) for told in [found["target"], *found["previous"]] if told is not None]
+        for target in targets:
+            if not all(isinstance(part, str) for part in (target.build, target.place, target.promoted)):
+                raise ValueError("a target without a name, a place or a time")
+            if not isinstance(target.verdict, dict):
+                raise ValueError("a target without a verdict")
     except (ValueError, KeyError, TypeError) as error:
-        sentence = f"is no pointer kbgate wrote ({error}); restore it, or move it away and promote anew"
+        sentence = f"is no pointer kbgate wrote ({error}); restore it: the builds beside it are untouched"
         raise Refused(str(Problem(where, 0, sentence))) from None
+    strange = [target.build for target in targets if suite and not is_build(target.build, suite)]
+    if strange:
+        sentence = f"serves '{strange[0]}', which is no build of '{suite}'; give each suite a place of its own"
+        raise Refused(str(Problem(where, 0, sentence)))
+    return Pointer(targets[0], tuple(targets[1:])) if found["target"] else Pointer(None, tuple(targets))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.domain import Evaluation
+from tasks.domain import Evaluation, Outcome
 from tasks.errors import InputError, Problem, Refused, did_you_mean
-from tasks.fingerprint import policy_fingerprint
 from tasks.indexing import close_store, no_embedder, open_store
 from tasks.production import Pointer, Production, Target
 from tasks.records import append_line, parse_json, read_text
@@ -29,6 +27,7 @@ def promote(production: Production, evaluation: Evaluation, now: dt.datetime) ->
     if verdict.name not in GREEN or evaluation.exam.run.mode != "full":
         reason = verdict.reasons[0].sentence if verdict.reasons else "the fast subset opens no door"
         _audit(production, now, "refused", {**entry, "reason": reason})
+        production.discard(evaluation.build)
         return Promotion(evaluation, promoted=False, served=_name(old.target))
     place = production.place(evaluation.build)
     target = Target(
@@ -54,15 +53,16 @@ def roll_back(production: Production, suite: Suite, build: str, now: dt.datetime
     if build not in kept:
         raise Refused(f"'{build}' is no kept target; {did_you_mean(build, kept)}")
     target = kept[build]
-    _opens(production, target)
-    others = tuple(old for old in (pointer.target, *pointer.previous) if old and old.build != build)
+    opens(production, target)
+    # The one that is left goes last: a rollback that is repeated goes further back, never to what was just left.
+    others = tuple(old for old in (*pointer.previous, pointer.target) if old and old.build != build)
     production.move(Pointer(target, others[: suite.production.keep]))
     _audit(production, now, "rolled back", {"suite": suite.name, "build": build, "from": _name(pointer.target)})
     return target
 
 
-def _opens(production: Production, target: Target) -> None:
-    """A target that is to be served must be there."""
+def opens(production: Production, target: Target) -> None:
+    """Raise `Refused` unless a target's collection is there and holds something."""
     place = production.place(target.build)
     try:
         if open_store(place).get_collection(target.build, embedding_function=no_embedder()).count() == 0:
@@ -92,31 +92,43 @@ def _audit(production: Production, now: dt.datetime, action: str, entry: Mapping
     append_line(production.home / "audit.jsonl", {"time": now.isoformat(timespec="seconds"), "action": action, **entry})
 
 
-def check_verdict(path: Path, suite: Suite, index: str, now: dt.datetime) -> dict[str, Any]:
+def check_verdict(path: Path, suite: Suite, current: Mapping[str, str], now: dt.datetime) -> dict[str, Any]:
     """For teams that promote with their own tools: raise `Refused` unless this verdict opens the door for this index.
 
-    Refused: red or inconclusive, fast, of another index, of another policy than the suite has now, or too old.
+    `current`: the four fingerprints as they are now, the index's being that of what is to be served. Refused: red or unsure,
+    fast, of another index, golden set, baseline or policy, too old, or not what kbgate writes beside a PASS.
     """
     try:
         document = parse_json(read_text(path))
-        if document["schema"] != 1:
-            raise ValueError(f"schema {document['schema']}")
-        name, mode, prints = document["verdict"], document["mode"], document["fingerprints"]
-        taken = dt.datetime.fromisoformat(document["time"])
-        age = now - taken
-    except (ValueError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise InputError([Problem(path.name, 0, f"is no verdict kbgate wrote ({error!r})")]) from None
-    policy = policy_fingerprint(suite)
-    objections = [
-        (document["suite"] != suite.name, f"it is of suite '{document['suite']}', not '{suite.name}'"),
-        (name not in GREEN or document["exit_code"] != 0, f"the verdict is {name}"),
-        (mode != "full", f"it is of the {mode} set; only the full set opens the door"),
-        (prints["index"] != index, f"it is of index {prints['index']}, not {index}"),
-        (prints["policy"] != policy, f"it was judged by policy {prints['policy']}; the suite's is {policy} now"),
-        (age > suite.production.max_age_delta, f"it is {age} old; {suite.production.max_age} is allowed"),
-        (age < -dt.timedelta(minutes=5), f"it is dated {taken}, which is not yet"),
-    ]
+        objections = list(_objections(document, suite, current, now))
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        sentence = f"is no verdict kbgate wrote ({error!r}); name the verdict.json of a run"
+        raise InputError([Problem(str(path), 0, sentence)]) from None
     against = [sentence for speaks, sentence in objections if speaks]
     if against:
         raise Refused(f"the verdict does not open the door: {'; '.join(against)}")
     return dict(document)
+
+
+def _objections(document: Any, suite: Suite, current: Mapping[str, str], now: dt.datetime) -> Iterator[tuple[bool, str]]:
+    if document["schema"] != 1:
+        raise ValueError(f"schema {document['schema']}")
+    name, code, age = document["verdict"], document["exit_code"], now - dt.datetime.fromisoformat(document["time"])
+    grave = [reason["sentence"] for reason in document["reasons"] if reason["level"] not in ("supporting", "advisory")]
+    failed = {kind: n for kind, n in document["outcomes"].items() if not Outcome(kind).measured}
+    yield document["suite"] != suite.name, f"it is of suite '{document['suite']}', not '{suite.name}'"
+    yield name not in GREEN or code != 0 or isinstance(code, bool), f"the verdict is {name}, exit code {code}"
+    yield document["provisional"] is not False, "it is provisional"
+    yield bool(grave), f"it lists what no green verdict has: {grave[:1]}"
+    yield bool(failed), f"questions failed: {failed}"
+    yield document["mode"] != "full", f"it is of the {document['mode']} set; only the full set opens the door"
+    for part, value in sorted(current.items()):
+        found = document["fingerprints"][part]
+        yield found != value, f"its {part} is {found or 'none'}, and is {value or 'none'} now"
+    day = document["as_of"]
+    yield suite.as_of not in ("today", dt.date.fromisoformat(day)), f"validity was judged on {day}, not {suite.as_of}"
+    yield age > suite.production.max_age_delta, f"it is {age} old; {suite.production.max_age} is allowed"
+    yield age < -dt.timedelta(minutes=5), f"it is dated {document['time']}, which is not yet"
+    document["run"].strip()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from tasks.baseline import FILES, read_baseline
 from tasks.comparison import compare
 from tasks.domain import Baseline, Evaluation, Verdict
-from tasks.errors import InputError, Problem
+from tasks.errors import InputError, Problem, Unmeasured
 from tasks.gate import judge
 from tasks.registry import METRICS
 from tasks.scoring import score
@@ -28,26 +31,41 @@ def baseline_at(suite: Suite, ref: str) -> Baseline | None:
         return read_baseline(suite.model_copy(update={"folder": Path(folder)}))
 
 
-_POLICY = ("gates", "slices", "allowances", "acceptance", "pass_mark", "top_k", "k_values", "unit", "fast", "baseline")
-"""The settings that say what counts as red; a pull request is judged by the target branch's."""
+_FROM_THE_CHANGE = ("folder", "given", "floors", "kb", "chunking", "embedding", "index", "retrieval")
+"""What a pull request is there to change. Everything else says what counts as red, and is the target branch's."""
 
 
 def suite_at(own: Suite, ref: str) -> Suite:
-    """The suite as checked out, with the policy it has in a commit; its own where that commit does not know it."""
+    """The suite as checked out, judged as a commit has it: its policy, its date, and how it treats bad cards.
+
+    A commit without a suite.toml has the defaults: a change that brings one brings no gates of its own.
+    """
+    if Path(own.given).is_symlink():
+        raise InputError([Problem(own.given, 0, "is a link to another suite; name the suite itself")])
+    _refuse_itself(own.folder, ref)
     shown = _git(own.folder, ref, FILE)
-    if shown is None:
-        return own
-    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
-        (Path(folder) / FILE).write_bytes(shown)
-        theirs = load_suite(Path(folder))
-    return own.model_copy(update={name: getattr(theirs, name) for name in _POLICY})
+    theirs = Suite(folder=own.folder, name=own.name)
+    if shown is not None:
+        with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+            (Path(folder) / FILE).write_bytes(shown)
+            theirs = load_suite(Path(folder))
+    kept = {name: getattr(own, name) for name in _FROM_THE_CHANGE}
+    return theirs.model_copy(update={**kept, "kb": own.kb.model_copy(update={"on_bad_card": theirs.kb.on_bad_card})})
 
 
-def edits_policy(own: Suite, judged_by: Suite, theirs: Baseline | None) -> bool:
-    """Whether a change edits its own gates or baseline; `theirs`: the baseline it is judged by."""
+def edits_policy(own: Suite, ref: str, theirs: Baseline | None) -> bool:
+    """Whether a change edits what it is judged by, or where its cards are; `theirs`: the baseline it is judged by."""
     mine = read_baseline(own)
     same = (mine.fingerprint if mine else "") == (theirs.fingerprint if theirs else "")
-    return not same or any(getattr(own, name) != getattr(judged_by, name) for name in _POLICY)
+    judged_by = suite_at(own, ref)
+    shown = _git(own.folder, ref, FILE)
+    paths = own.kb if shown is None else Suite.model_validate({**_table(shown), "folder": own.folder}).kb
+    fields = [name for name in Suite.model_fields if name not in _FROM_THE_CHANGE]
+    return not same or own.kb != paths or any(getattr(own, name) != getattr(judged_by, name) for name in fields)
+
+
+def _table(toml: bytes) -> dict[str, Any]:
+    return tomllib.loads(toml.decode("utf-8-sig"))
 
 
 def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
@@ -58,18 +76,40 @@ def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
     return judge(dataclasses.replace(exam, suite=own, baseline=baseline, scores=scores, comparison=comparison))
 
 
-def _git(folder: Path, ref: str, name: str) -> bytes | None:
-    """A file of a suite's folder as it stands in a commit, None where that commit has none; `InputError` for no commit."""
+def _run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, env={**os.environ, "LC_ALL": "C"})
 
-    def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True)
 
-    # Asked first: `git show :file` reads what is staged, so an empty name would compare a change with itself.
-    known = git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+def _commit(folder: Path, ref: str) -> str:
+    """The one commit a name stands for; `InputError` for none, and for a name that could be two."""
+    known = _run_git(folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    # An empty name would read what is staged: a change compared with itself.
     if not ref or known.returncode != 0:
         raise InputError([Problem("--ref", 0, f"'{ref}' names no commit here; fetch the target branch first")])
-    shown = git("show", f"{known.stdout.decode().strip()}:./{name}")
-    return shown.stdout if shown.returncode == 0 else None
+    if b"ambiguous" in known.stderr:
+        raise InputError([Problem("--ref", 0, f"'{ref}' is ambiguous here; write refs/remotes/... or a commit's hash")])
+    return known.stdout.decode().strip()
+
+
+def _refuse_itself(folder: Path, ref: str) -> None:
+    """A change that is compared with itself passes whatever it does."""
+    clean = not _run_git(folder, "status", "--porcelain", "--", ".").stdout.strip()
+    if clean and _commit(folder, ref) == _commit(folder, "HEAD"):
+        sentence = f"'{ref}' is the commit that is checked out; a change cannot be compared with itself"
+        raise InputError([Problem("--baseline-ref", 0, sentence)])
+
+
+def _git(folder: Path, ref: str, name: str) -> bytes | None:
+    """A file of a suite's folder as it stands in a commit; None only where that commit is known to have none."""
+    commit = _commit(folder, ref)
+    listed = _run_git(folder, "ls-tree", "--name-only", commit, "--", name)
+    if listed.returncode == 0 and not listed.stdout.strip():
+        return None
+    shown = _run_git(folder, "show", f"{commit}:./{name}")
+    if listed.returncode != 0 or shown.returncode != 0:
+        said = (listed.stderr + shown.stderr).decode(errors="replace").strip().split("\n")[-1]
+        raise Unmeasured(f"{name} of {ref} cannot be read from git ({said}); fetch it, a partial clone does not do")
+    return shown.stdout
 
 
 def diff_baselines(old: Baseline | None, new: Baseline | None, suite: Suite) -> list[str]:

@@ -109,7 +109,7 @@ class Production(Section):
     method: str = ""
     """What production ranks with; empty, or the same as [retrieval] method."""
     keep: Count = 3
-    max_age: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mhd]$")] = "24h"
+    max_age: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}[mhd]$")] = "24h"
 
     @model_validator(mode="after")
     def _one_place(self) -> Production:

@@ -52,8 +52,9 @@ def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
 
 
 def find_suites(folder: Path) -> list[str]:
-    """The suites under a folder, by name."""
-    return sorted(str(file.parent) for file in folder.glob(f"*/{FILE}"))
+    """The suites under a folder, by name; one that lost its settings and kept its baseline is among them, to be missed."""
+    marks = (FILE, "baseline.json", "queries.jsonl")
+    return sorted({str(file.parent) for mark in marks for file in folder.glob(f"*/{mark}")})
 
 
 def is_beir(folder: Path) -> bool:

@@ -50,6 +50,13 @@ def test_a_suite_that_errs_stops_no_other_and_the_night_is_not_green(
     assert kbgate("nightly", tmp_path / "b-fine", tmp_path / "c-red") == 1
 
 
+def test_a_suite_that_lost_its_settings_is_missed(tmp_path: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(MEDICATION, tmp_path / "suites" / "lost")
+    (tmp_path / "suites" / "lost" / "suite.toml").unlink()
+    assert kbgate("nightly", "--folder", tmp_path / "suites") == 2
+    assert capsys.readouterr().out.startswith("ERROR")
+
+
 def test_a_night_that_examined_nothing_is_not_green(tmp_path: Path, kbgate: CLI) -> None:
     assert kbgate("nightly", "--folder", tmp_path) == 4
 
@@ -113,6 +120,8 @@ def comment(home: Path) -> str:
 
 
 def test_a_change_that_changes_nothing_passes_on_the_subset(repository: Repository, kbgate: CLI, home: Path) -> None:
+    (repository.folder / "notes.txt").write_text("elsewhere")
+    repository.commit("elsewhere")
     assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 0
     verdict = last_verdict(home)
     assert (verdict["mode"], verdict["cases"]["asked"], verdict["cases"]["touched"]) == ("fast", 50, [])
@@ -173,6 +182,113 @@ def test_editing_the_baseline_is_at_least_a_warning(
     assert comment(home).startswith("## kbgate: WARN: ")
 
 
+def hide_by_date(suite: Path) -> None:
+    """Bury an answer, and move the date to one at which what buries it is not there yet."""
+    bury(suite, valid_from="2026-05-01")
+    edit_text(suite / "suite.toml", "as_of = 2026-06-01", "as_of = 2026-04-30")
+
+
+def drop_the_buried(suite: Path) -> None:
+    bury(suite)
+    edit_lines(suite / "golden.jsonl", lambda case: None if case["id"] == "sugar-pill-diarrhea" else case)
+
+
+def rename_the_buried(suite: Path) -> None:
+    bury(suite)
+    edit_lines(suite / "golden.jsonl", lambda c: {**c, "id": "another-name"} if c["id"] == "sugar-pill-diarrhea" else c)
+
+
+def other_cards(suite: Path) -> None:
+    shutil.copy(suite / "cards.jsonl", suite / "old.jsonl")
+    bury(suite)
+    edit_text(suite / "suite.toml", "[kb]", '[kb]\npath = "old.jsonl"')
+
+
+def edit_outside_the_subset(suite: Path) -> None:
+    fast = {"brain-zaps", "powder-breath", "tb-orange", "cholesterol-worth"}
+    edit_lines(suite / "golden.jsonl", lambda c: {**c, "query": "xyzzy"} if c["id"] in fast else c)
+
+
+def other_chunks(suite: Path) -> None:
+    edit_text(suite / "suite.toml", "[gates]", "[chunking]\nsize = 64\noverlap = 16\n\n[gates]")
+
+
+def bury(suite: Path, **fields: str) -> None:
+    question = next(c["query"] for c in read_lines(suite / "golden.jsonl") if c["id"] == "sugar-pill-diarrhea")
+    with (suite / "cards.jsonl").open("a") as file:
+        for n in range(8):
+            card = {"id": f"forum-{n}", "title": question, "text": question, "language": "en", **fields}
+            file.write(json.dumps({**card, "metadata": {"audience": "public"}}) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "word"),
+    [
+        (hide_by_date, 1, "BLOCK"), (drop_the_buried, 1, "no longer asked"), (rename_the_buried, 1, "BLOCK"),
+        (other_cards, 0, "WARN"), (edit_outside_the_subset, 1, "BLOCK"), (other_chunks, 1, "BLOCK"),
+    ],
+)  # fmt: skip
+def test_ways_round_the_gate_lead_into_it(
+    change: Callable[[Path], None], code: int, word: str, repository: Repository, kbgate: CLI, home: Path
+) -> None:
+    change(repository.suite)
+    repository.commit("a way round")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == code
+    assert word in comment(home)
+
+
+def test_a_case_taken_out_is_a_warning_at_least(repository: Repository, kbgate: CLI, home: Path) -> None:
+    edit_lines(repository.suite / "golden.jsonl", lambda case: None if case["id"] == "n-bike" else case)
+    repository.commit("one less")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 0
+    assert comment(home).startswith("## kbgate: WARN: 1 case of the baseline no longer asked: n-bike")
+
+
+def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(tmp_path: Path, kbgate: CLI, home: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    repository = Repository(tmp_path / "repo")
+    repository.git("checkout", "-q", "main")
+    (repository.suite / "suite.toml").rename(tmp_path / "suite.toml")
+    repository.commit("no settings yet")
+    repository.git("checkout", "-q", "-B", "change")
+    text = (
+        (tmp_path / "suite.toml")
+        .read_text()
+        .replace("newly_failing = {ceiling = 0, slack = 1}", "newly_failing = {ceiling = 1.0}")
+    )
+    (repository.suite / "suite.toml").write_text(text)
+    repository.commit("gates of my own")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 3
+    assert "This change edits its own baseline or gates" in comment(home)
+
+
+def test_a_change_compared_with_itself_is_refused(repository: Repository, kbgate: CLI) -> None:
+    lose_a_card(repository.suite)
+    repository.commit("worse")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "HEAD") == 2
+    repository.git("tag", "main", "HEAD")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 2
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "refs/heads/main") == 1
+
+
+def test_what_git_cannot_show_is_not_taken_for_absent(repository: Repository, kbgate: CLI, tmp_path: Path) -> None:
+    edit_text(repository.suite / "suite.toml", "newly_failing = {ceiling = 0, slack = 1}", "newly_failing = {ceiling = 1.0}")
+    repository.commit("lower the bar")
+    repository.git("config", "uploadpack.allowFilter", "true")
+    partial = tmp_path / "partial"
+    clone = ["git", "clone", "-q", "--filter=blob:none", "--branch", "change", f"file://{repository.folder}", str(partial)]
+    subprocess.run(clone, check=True, capture_output=True)
+    repository.folder.rename(tmp_path / "gone")
+    assert kbgate("pull-request", partial / "suites" / "medication", "--baseline-ref", "origin/main") == 4
+
+
+def test_a_link_to_another_suite_is_refused(repository: Repository, kbgate: CLI) -> None:
+    repository.suite.rename(repository.suite.with_name("easy"))
+    repository.suite.symlink_to("easy")
+    repository.commit("a link")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 2
+
+
 @pytest.mark.parametrize("ref", ["no-such-branch", "--help", ""])
 def test_a_target_branch_that_is_not_there_is_bad_input(ref: str, repository: Repository, kbgate: CLI) -> None:
     assert kbgate("pull-request", repository.suite, f"--baseline-ref={ref}") == 2
@@ -223,6 +339,10 @@ def test_promote_rollback_status_and_gate(
     assert json.loads((medication / "baseline.json").read_text())["accepted"]["reason"] == "promoted"
     verdict = home / "runs" / "medication" / last_verdict(home)["run"] / "verdict.json"
     index = last_verdict(home)["fingerprints"]["index"]
+    # The verdict was taken against the baseline before this promotion accepted another.
+    assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 1
+    assert kbgate("evaluate", medication) == 0
+    verdict = home / "runs" / "medication" / last_verdict(home)["run"] / "verdict.json"
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 0
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", "0" * 16) == 1
 
@@ -237,6 +357,24 @@ def test_promote_rollback_status_and_gate(
     assert [line["action"] for line in read_lines(medication / "serving" / "audit.jsonl")] == [
         "promoted", "refused", "promoted", "rolled back",
     ]  # fmt: skip
+
+
+def test_a_promotion_that_may_not_update_the_baseline_moves_nothing(medication: Path, home: Path) -> None:
+    from flows import promote
+    from tasks.errors import InputError
+
+    edit_text(medication / "suite.toml", "[kb]", '[production]\npath = "serving"\n\n[kb]')
+    with pytest.raises(InputError, match="a new baseline needs one"):
+        promote.run(str(medication), update_baseline=True, home=str(home))
+    assert not (medication / "serving" / "CURRENT").exists()
+
+
+def test_what_is_served_and_gone_is_said_so(medication: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    edit_text(medication / "suite.toml", "[kb]", '[production]\npath = "serving"\n\n[kb]')
+    assert kbgate("promote", medication) == 0
+    shutil.rmtree(medication / "serving" / "versions")
+    assert kbgate("status", medication) == 1
+    assert "cannot be opened" in capsys.readouterr().err
 
 
 def test_serving_needs_a_server(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:

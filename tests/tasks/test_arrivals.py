@@ -9,8 +9,8 @@ import pytest
 
 from flows import evaluate
 from tasks import stages
-from tasks.arrivals import already_judged, arrivals, touched_cases
-from tests.conftest import edit_lines, edit_text
+from tasks.arrivals import already_judged, announced_ids, arrivals, touched_cases
+from tests.conftest import edit_lines, edit_text, read_lines
 
 CLI = Callable[..., int]
 DAY = dt.date(2026, 6, 1)
@@ -82,7 +82,7 @@ def test_a_card_nobody_may_see_touches_nobody(medication: Path, home: Path) -> N
     assert touched(medication, home) == set()
 
 
-@pytest.mark.parametrize("change", ["nothing", "cards", "cases", "gates", "baseline"])
+@pytest.mark.parametrize("change", ["nothing", "cards", "cases", "gates", "baseline", "day", "bad line"])
 def test_only_exactly_the_same_is_already_judged(change: str, medication: Path, kbgate: CLI, home: Path) -> None:
     assert kbgate("evaluate", medication) == 0
     if change == "cards":
@@ -94,8 +94,32 @@ def test_only_exactly_the_same_is_already_judged(change: str, medication: Path, 
     if change == "baseline":
         assert kbgate("baseline", "update", medication, "--reason", "other") == 0
         assert kbgate("evaluate", medication, "--fast") == 0
+    if change == "bad line":
+        edit_text(medication / "suite.toml", "[kb]", '[kb]\non_bad_card = "reject"')
+        assert kbgate("evaluate", medication) == 0
+        with (medication / "cards.jsonl").open("a") as file:
+            file.write('{"id": "bad"}\n')
     inputs = inputs_of(medication, home)
-    judged = already_judged(inputs, evaluate.fingerprints_of(inputs, evaluate.prepare(inputs, home)), home)
+    day = DAY + dt.timedelta(days=change == "day")
+    judged = already_judged(inputs, evaluate.fingerprints_of(inputs, evaluate.prepare(inputs, home)), day, home)
     assert (judged is None) == (change != "nothing")
     if judged is not None:
         assert (judged.name, judged.exit_code) == ("PASS", 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "ids"),
+    [
+        (None, ()), ("", ()), ("None", ()), ("a", ("a",)), ("a, b,", ("a", "b")), (["a", 1], ("a", "1")),
+        ("['a', 'b']", ("a", "b")), ('["a"]', ("a",)), ("[a, b]", ("a", "b")), (5, ("5",)), ("[" * 500, ()),
+    ],
+)  # fmt: skip
+def test_ids_an_event_told_in_whatever_form(told: object, ids: tuple[str, ...]) -> None:
+    assert announced_ids(told) == ids
+
+
+def test_an_edited_case_and_a_changed_setting_touch(medication: Path, home: Path) -> None:
+    edit_lines(medication / "golden.jsonl", lambda c: {**c, "query": "?!"} if c["id"] == "brain-zaps" else c)
+    assert touched(medication, home) == {"brain-zaps"}
+    edit_text(medication / "suite.toml", "[gates]", "[retrieval]\nrrf_k = 50\n\n[gates]")
+    assert len(touched(medication, home)) == len(read_lines(medication / "golden.jsonl"))

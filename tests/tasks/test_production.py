@@ -83,8 +83,9 @@ def test_sweeping_removes_what_no_pointer_names(production: Production) -> None:
     assert production.builds() == [build(1), build(3)]
     assert open_store(production.place(build(1))).get_collection(build(1), embedding_function=no_embedder()).count() == 1
     close_store(production.place(build(1)))
-    production.move(Pointer())
-    sweep(production)
+    for number in (1, 3):
+        production.discard(build(number))
+    assert production.builds() == []
 
 
 def test_builds_of_other_suites_and_other_folders_are_left_alone(tmp_path: Path) -> None:
@@ -92,12 +93,10 @@ def test_builds_of_other_suites_and_other_folders_are_left_alone(tmp_path: Path)
     fill(production, build(1))
     for other in (build(1, "faq-internal"), "notes", "faq-old"):
         (tmp_path / "versions" / other).mkdir()
+    production.move(Pointer(target(2)))
     sweep(production)
-    assert sorted(path.name for path in (tmp_path / "versions").iterdir()) == [
-        "faq-internal-" + build(1)[4:],
-        "faq-old",
-        "notes",
-    ]
+    left = {path.name for path in (tmp_path / "versions").iterdir()}
+    assert left == {build(1, "faq-internal"), "faq-old", "notes"}
     assert is_build(build(1), "faq")
     assert not is_build(build(1, "faq-internal"), "faq")
 
@@ -109,14 +108,47 @@ UNREADABLE = [
     '{"schema": 2, "target": null, "previous": []}',
     '{"schema": 1}',
     '{"schema": 1, "target": {"x": 1}, "previous": []}',
+    '{"schema": 1, "target": {"build": "b", "place": "p", "promoted": "t", "verdict": "s"}, "previous": []}',
+    '{"schema": 1, "target": {"build": 7, "place": "p", "promoted": "t", "verdict": {}}, "previous": []}',
 ]
 
 
-@pytest.mark.parametrize("text", UNREADABLE)
-def test_a_pointer_that_cannot_be_read_moves_nothing(text: str, tmp_path: Path) -> None:
-    (tmp_path / "CURRENT").write_text(text)
+@pytest.mark.parametrize("content", [*(text.encode() for text in UNREADABLE), b"\xff\xfe"])
+def test_a_pointer_that_cannot_be_read_moves_nothing(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "CURRENT").write_bytes(content)
     with pytest.raises(Refused, match="is no pointer kbgate wrote"):
         FolderProduction(tmp_path, "faq").read()
+
+
+def test_a_pointer_of_another_suite_is_refused(tmp_path: Path) -> None:
+    FolderProduction(tmp_path, "faq").move(Pointer(target(1)))
+    with pytest.raises(Refused, match="which is no build of 'other'; give each suite a place of its own"):
+        FolderProduction(tmp_path, "other").read()
+
+
+def test_without_a_pointer_nothing_is_rubbish(tmp_path: Path) -> None:
+    production = FolderProduction(tmp_path, "faq")
+    fill(production, build(1))
+    sweep(production)
+    assert production.builds() == [build(1)]
+
+
+def test_a_build_that_could_not_be_finished_is_removed(tmp_path: Path) -> None:
+    production = FolderProduction(tmp_path, "faq")
+
+    def fail() -> None:
+        with candidate(production, build(1)):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert production.builds() == []
+
+
+def test_two_homes_that_promote_to_one_server_share_its_lock(tmp_path: Path) -> None:
+    settings = Suite(folder=tmp_path, name="faq").production.model_copy(update={"url": "http://127.0.0.1:1"})
+    suite = Suite(folder=tmp_path, name="faq", production=settings)
+    assert open_production(suite, tmp_path / "a").home == open_production(suite, tmp_path / "b").home
 
 
 def test_readers_resolve_to_a_folder(tmp_path: Path) -> None:
@@ -144,7 +176,7 @@ _SWITCHER = """
 import sys, os
 from pathlib import Path
 from tasks.production import FolderProduction, Pointer, Target
-production, number = FolderProduction(Path(sys.argv[1]), "faq"), 0
+production, number = FolderProduction(Path(sys.argv[1]), ""), 0
 print("ready", flush=True)
 while True:
     number += 1
@@ -167,7 +199,7 @@ def test_a_reader_never_finds_a_part_and_a_kill_leaves_a_whole_pointer(tmp_path:
         writer.wait()
         writer.stdout.close()
         assert reads > 0
-        assert FolderProduction(tmp_path, "faq").read().target is not None
+        assert FolderProduction(tmp_path, "").read().target is not None
 
 
 def _hold(home: Path, held: Any, done: Any) -> None:

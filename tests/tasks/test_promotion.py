@@ -13,7 +13,6 @@ import pytest
 
 from tasks.domain import Evaluation
 from tasks.errors import InputError, Refused
-from tasks.fingerprint import policy_fingerprint
 from tasks.indexing import no_embedder, open_store
 from tasks.production import FolderProduction, candidate
 from tasks.promotion import check_verdict, promote, roll_back
@@ -86,10 +85,10 @@ def test_a_rollback_returns_and_can_be_undone(desk: Desk, production: FolderProd
     for evaluation in builds:
         promote(production, evaluation, NOW)
     assert roll_back(production, suite, "", NOW).build == builds[1].build
+    assert roll_back(production, suite, "", NOW).build == builds[0].build, "further back, not to what was just left"
     assert roll_back(production, suite, builds[2].build, NOW).build == builds[2].build
-    assert roll_back(production, suite, builds[0].build, NOW).build == builds[0].build
     pointer = production.read()
-    assert {old.build for old in pointer.previous} == {builds[1].build, builds[2].build}
+    assert {old.build for old in pointer.previous} == {builds[0].build, builds[1].build}
     with pytest.raises(Refused, match="is no kept target; did you mean"):
         roll_back(production, suite, builds[1].build[:-1] + "0", NOW)
 
@@ -116,12 +115,8 @@ def spoiled(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return lambda document: {**document, **changes}
 
 
-def foreign(document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "fingerprints": {**document["fingerprints"], "index": "0" * 16}}
-
-
-def other_policy(document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "fingerprints": {**document["fingerprints"], "policy": "0" * 16}}
+def other(part: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, "fingerprints": {**document["fingerprints"], part: "0" * 16}}
 
 
 @pytest.mark.parametrize(
@@ -129,28 +124,50 @@ def other_policy(document: dict[str, Any]) -> dict[str, Any]:
     [
         (spoiled(verdict="BLOCK", exit_code=1), "the verdict is BLOCK"),
         (spoiled(verdict="PASS", exit_code=1), "the verdict is PASS"),
+        (spoiled(exit_code=False), "the verdict is PASS, exit code False"),
+        (spoiled(provisional=True), "it is provisional"),
+        (spoiled(outcomes={"timeout": 289}), "questions failed"),
         (spoiled(mode="fast"), "only the full set opens the door"),
         (spoiled(suite="other"), "it is of suite 'other'"),
         (spoiled(time="2026-05-30T02:30:00+00:00"), "24h is allowed"),
         (spoiled(time="2026-06-01T04:30:00+00:00"), "which is not yet"),
-        (foreign, "it is of index 0000000000000000"),
-        (other_policy, "it was judged by policy 0000000000000000"),
+        (lambda d: {**d, "reasons": [{"level": "critical", "sentence": "bad"}]}, "lists what no green verdict has"),
+        *((other(part), f"its {part} is 0000000000000000") for part in ("index", "golden", "policy", "baseline")),
     ],
 )
 def test_the_door_for_other_peoples_tools(spoil: Callable[..., dict[str, Any]], said: str, desk: Desk, tmp_path: Path) -> None:
     evaluation = exam(accepted(desk))
     document = verdict_document(evaluation)
-    document["fingerprints"]["policy"] = policy_fingerprint(evaluation.exam.suite)
-    file, suite, index = tmp_path / "verdict.json", evaluation.exam.suite, document["fingerprints"]["index"]
+    file, suite, current = tmp_path / "verdict.json", evaluation.exam.suite, dict(document["fingerprints"])
     file.write_text(json.dumps(document))
-    assert check_verdict(file, suite, index, NOW)["verdict"] == "PASS"
+    assert check_verdict(file, suite, current, NOW)["verdict"] == "PASS"
     file.write_text(json.dumps(spoil(document)))
     with pytest.raises(Refused, match=said):
-        check_verdict(file, suite, index, NOW)
+        check_verdict(file, suite, current, NOW)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 2}', '{"schema": 1, "verdict": "PASS"}'])
+def test_validity_judged_on_another_day_opens_no_door(desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    suite = evaluation.exam.suite.model_copy(update={"as_of": dt.date(2026, 1, 1)})
+    with pytest.raises(Refused, match="validity was judged on 2026-06-01, not 2026-01-01"):
+        check_verdict(tmp_path / "verdict.json", suite, document["fingerprints"], NOW)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 2}', '{"schema": 1, "verdict": "PASS"}', "7"])
 def test_a_file_that_is_no_verdict_is_bad_input(text: str, desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_text(text)
     with pytest.raises(InputError, match="is no verdict kbgate wrote"):
-        check_verdict(tmp_path / "verdict.json", exam(accepted(desk)).exam.suite, "f" * 16, NOW)
+        check_verdict(tmp_path / "verdict.json", exam(accepted(desk)).exam.suite, {"index": "f" * 16}, NOW)
+
+
+@pytest.mark.parametrize("key", ["suite", "exit_code", "run", "fingerprints", "reasons", "outcomes", "time", "as_of"])
+def test_a_verdict_that_lacks_a_part_is_bad_input(key: str, desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    current = dict(document["fingerprints"])
+    del document[key]
+    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is no verdict kbgate wrote"):
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, current, NOW)

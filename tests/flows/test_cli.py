@@ -233,6 +233,7 @@ def test_a_beir_folder_is_a_suite(tmp_path: Path, kbgate: CLI, home: Path) -> No
     assert last_verdict(home, "tiny-beir")["method"] == "hybrid"
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_never_see_each_other(medication: Path, home: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(medication, tmp_path / "other"))
     edit_lines(other / "cards.jsonl", lambda card: {**card, "text": card["text"][:100]})

@@ -111,6 +111,7 @@ def test_a_harmless_change_passes(change: Callable[[Path], None], medication: Pa
     assert verdict["cases"]["edited"] == []
 
 
+@pytest.mark.slow
 def test_the_cache_deleted_and_embedded_one_by_one(
     medication: Path, kbgate: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,7 @@ def test_five_rebuilds_rank_alike(medication: Path, kbgate: CLI, home: Path) -> 
     assert len(rankings) == 1
 
 
+@pytest.mark.slow
 def test_a_footer_on_every_card_does_not_break_the_index(medication: Path, kbgate: CLI, home: Path) -> None:
     footer = "\n\nThis leaflet was checked by the pharmacy board. " + "It does not replace a conversation. " * 10
     edit_lines(medication / "cards.jsonl", lambda card: {**card, "text": card["text"] + footer.rstrip()})

@@ -33,6 +33,7 @@ def runs(home: Path) -> set[str]:
 # ------------------------------------------------------------------ nightly
 
 
+@pytest.mark.slow
 def test_a_suite_that_errs_stops_no_other_and_the_night_is_not_green(
     tmp_path: Path, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +162,7 @@ def test_lowering_the_gates_and_worsening_retrieval_is_still_a_block(
     assert (tmp_path / "summary.md").read_text() == told
 
 
+@pytest.mark.slow
 def test_blessing_ones_own_regression_with_a_baseline_is_still_a_block(repository: Repository, kbgate: CLI, home: Path) -> None:
     suite = repository.suite
     edit_lines(suite / "cards.jsonl", lambda c: {**c, "text": c["text"][:100]})

@@ -126,7 +126,6 @@ class Check:
     look: Callable[[Exam], Any]
     level: str
     """`critical`, `supporting` or `advisory`; `gated` checks take it from the suite's [gates]."""
-    looks_at_rankings: bool = False
 
     @property
     def summary(self) -> str:
@@ -171,11 +170,11 @@ def chunker(name: str) -> Callable[[T], T]:
     return declare
 
 
-def check(name: str, *, level: str, looks_at_rankings: bool = False) -> Callable[[T], T]:
+def check(name: str, *, level: str) -> Callable[[T], T]:
     """Declare a gate check: `f(exam)` returns the `Reason`s that speak against the index, or nothing."""
 
     def declare(look: T) -> T:
-        CHECKS.add(name, Check(name, look, level, looks_at_rankings))  # type: ignore[arg-type]
+        CHECKS.add(name, Check(name, look, level))  # type: ignore[arg-type]
         return look
 
     return declare

@@ -14,7 +14,7 @@ from tasks.registry import METRICS, check
 from tasks.settings import Gate
 
 
-@check("newly_failing", level="gated", looks_at_rankings=True)
+@check("newly_failing", level="gated")
 def newly_failing(exam: Exam) -> Iterator[Reason]:
     """No case that passed in the baseline fails now, beyond the slack."""
     gate = exam.suite.gates.get("newly_failing")
@@ -32,7 +32,7 @@ def newly_failing(exam: Exam) -> Iterator[Reason]:
         yield Reason("newly_failing", "supporting", sentence, tuple(slipped))
 
 
-@check("unbaselined_failing", level="gated", looks_at_rankings=True)
+@check("unbaselined_failing", level="gated")
 def unbaselined_failing(exam: Exam) -> Iterator[Reason]:
     """No case that is new since the baseline fails; critical where it is a canary or has a tier-gold answer."""
     gate = exam.suite.gates.get("unbaselined_failing")

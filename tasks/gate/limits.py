@@ -37,7 +37,7 @@ def some_gate(exam: Exam) -> Iterator[Reason]:
     yield Reason("some_gate", "inconclusive", sentence, code="no_gates")
 
 
-@check("limits", level="gated", looks_at_rankings=True)
+@check("limits", level="gated")
 def limits(exam: Exam) -> Iterator[Reason]:
     """Every gated metric stays within its tolerance, floor and ceiling."""
     for name, gate in _gates(exam):

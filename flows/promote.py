@@ -28,10 +28,14 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         material = evaluate.prepare(inputs, Path(home))
         host = partial(stages.candidate, production)
         evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home), host=host)
-        publish.publish(evaluation, Path(home))
-        if update_baseline and evaluation.exit_code == 0:
-            stages.may_be_accepted(evaluation, False)  # said before anything moves
-        promotion = stages.promote(production, evaluation, dt.datetime.now(dt.UTC))
+        try:
+            publish.publish(evaluation, Path(home))
+            if update_baseline and evaluation.exit_code == 0:
+                stages.may_be_accepted(evaluation, False)  # said before anything moves
+            promotion = stages.promote(production, evaluation, dt.datetime.now(dt.UTC))
+        except BaseException:
+            stages.sweep(production)  # a candidate that is not served does not stay, one that is served does
+            raise
         if update_baseline and promotion.promoted:
             stages.write_baseline(evaluation, reason, False)
     return promotion

@@ -59,7 +59,10 @@ def edits_policy(own: Suite, ref: str, theirs: Baseline | None) -> bool:
     same = (mine.fingerprint if mine else "") == (theirs.fingerprint if theirs else "")
     judged_by = suite_at(own, ref)
     shown = _git(own.folder, ref, FILE)
-    paths = own.kb if shown is None else Suite.model_validate({**_table(shown), "folder": own.folder}).kb
+    if shown is None:
+        # A commit without settings has the defaults, so a change that brings any edits them.
+        return not same or (own.folder / FILE).exists()
+    paths = Suite.model_validate({**_table(shown), "folder": own.folder}).kb
     fields = [name for name in Suite.model_fields if name not in _FROM_THE_CHANGE]
     return not same or own.kb != paths or any(getattr(own, name) != getattr(judged_by, name) for name in fields)
 

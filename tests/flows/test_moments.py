@@ -264,6 +264,21 @@ def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(tmp_path: Path, 
     assert "This change edits its own baseline or gates" in comment(home)
 
 
+def test_settings_brought_to_a_collection_without_any_are_flagged(tmp_path: Path, kbgate: CLI, home: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    repository = Repository(tmp_path / "repo")
+    repository.git("checkout", "-q", "main")
+    text = (repository.suite / "suite.toml").read_text()
+    (repository.suite / "suite.toml").unlink()
+    repository.commit("no settings yet")
+    repository.git("checkout", "-q", "-B", "change")
+    gates = text[text.index("[gates]") :]
+    (repository.suite / "suite.toml").write_text(text.replace(gates, ""))
+    repository.commit("no gates, but settings")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 3
+    assert "This change edits its own baseline or gates" in comment(home)
+
+
 def test_a_change_compared_with_itself_is_refused(repository: Repository, kbgate: CLI) -> None:
     lose_a_card(repository.suite)
     repository.commit("worse")
@@ -369,6 +384,21 @@ def test_a_promotion_that_may_not_update_the_baseline_moves_nothing(medication: 
     with pytest.raises(InputError, match="a new baseline needs one"):
         promote.run(str(medication), update_baseline=True, home=str(home))
     assert not (medication / "serving" / "CURRENT").exists()
+
+
+def test_a_candidate_that_was_examined_and_not_decided_does_not_stay(
+    medication: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks import stages
+
+    edit_text(medication / "suite.toml", "[kb]", '[production]\npath = "serving"\n\n[kb]')
+    assert kbgate("promote", medication) == 0
+    served = [path.name for path in (medication / "serving" / "versions").iterdir()]
+    before = (medication / "serving" / "CURRENT").read_bytes()
+    monkeypatch.setattr(stages, "promote", lambda *_: 1 / 0)
+    assert kbgate("promote", medication) == 4
+    assert [path.name for path in (medication / "serving" / "versions").iterdir()] == served
+    assert (medication / "serving" / "CURRENT").read_bytes() == before
 
 
 def test_what_is_served_and_gone_is_said_so(medication: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:

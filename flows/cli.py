@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from flows import cli_baseline, cli_moments, cli_promotion, publish
+from flows import cli_baseline, cli_evidence, cli_moments, cli_promotion, publish
 from flows import evaluate as exam
 from flows.options import EXIT_CODES, SuiteFolder
 from flows.terminal import complain, console, print_verdict
@@ -90,15 +90,18 @@ def metrics() -> int:
     """List every metric: what it says, its direction, its source."""
     from tasks import stages
 
-    table = Table("metric", "better", "range", "what it says", "source", box=None, pad_edge=False)
-    for part in stages.METRICS.values():
+    table = Table("metric", "better", "range", "unit", "version", "what it says", "source", box=None, pad_edge=False)
+    for name in sorted([*stages.METRICS, *stages.AGGREGATES]):
+        part, _ = stages.metric_of(name)
         span = f"{part.low:g} to {part.high:g}"
-        name = f"{part.name}@k" if part.at_k else part.name
-        table.add_row(name, "higher" if part.higher_is_better else "lower", span, part.summary, part.source)
+        shown = f"{name}@k" if part.at_k else name
+        better = "higher" if part.higher_is_better else "lower"
+        table.add_row(shown, better, span, part.unit, str(part.version), part.summary, part.source)
     console(sys.stdout).print(table)
     return 0
 
 
+cli_evidence.add_to(app)
 cli_moments.add_to(app)
 cli_promotion.add_to(app)
 app.add_typer(cli_baseline.app, name="baseline")

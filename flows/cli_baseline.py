@@ -23,6 +23,9 @@ def update(
     accept_regression: Annotated[
         bool, typer.Option("--accept-regression", help="Accept a blocked run knowingly; needs a reason.")
     ] = False,
+    anchor: Annotated[
+        bool, typer.Option("--anchor", help="Later baselines may fall from here by twice a tolerance, all together.")
+    ] = False,
 ) -> int:
     """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
     from tasks import stages
@@ -31,7 +34,7 @@ def update(
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
     evaluation = publish.call(exam, "evaluate", suite=str(suite), home=str(exam.home()))
     print_verdict(evaluation)
-    accepted = stages.write_baseline(evaluation, reason, accept_regression)
+    accepted = stages.write_baseline(evaluation, reason, accept_regression, anchor)
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
     return 0
 

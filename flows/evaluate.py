@@ -95,7 +95,7 @@ def examine(
         index = stages.ingest(suite, material.rows, material.members, material.vectors, store, build)
         index = stages.reopen(index) if host else index
         answers = stages.retrieve(suite, index, asked, questions, as_of, mode)
-    scores = stages.score(suite, inputs.kb, asked, answers)
+    scores = stages.score(suite, inputs.kb, asked, answers, inputs.baseline)
     comparison = stages.compare(suite, inputs.golden.cases, asked, answers, scores, inputs.baseline, touched)
     exam = Exam(
         suite=suite,
@@ -109,6 +109,7 @@ def examine(
         vanished=inputs.vanished,
         touched=touched,
         announced=inputs.announced,
+        today=started.date(),
     )
     counts = {
         "cards": len(inputs.kb.cards),

@@ -30,6 +30,9 @@ def print_verdict(evaluation: Evaluation) -> None:
     out.print(Text(head, style=f"bold {_COLOURS[verdict.name]}"), Text(f"{exam.suite.name}, {exam.run.mode} set"))
     for reason in verdict.reasons:
         out.print(Text(f"  {reason.level}: {reason.sentence}"))
+    blind = exam.comparison.blind_spot(exam.run.method, f"contract@{exam.suite.top_k}")
+    if blind:
+        out.print(Text(f"  {blind}"))
     figures = exam.comparison.figures
     own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] == "")]
     table = Table("metric", "baseline", "current", "delta", "n", box=None, pad_edge=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def _environment() -> Any:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"safe_text": safe_text, "figure": figure, "signed": signed}
+    environment.filters |= {"safe_text": safe_text, "figure": figure, "signed": signed, "interval": interval}
     return environment
 
 
@@ -73,6 +74,14 @@ def safe_text(value: object, limit: int = 200) -> str:
 def figure(value: float | None) -> str:
     """A figure with three decimals; a dash where nothing was measured."""
     return "–" if value is None else f"{value:.3f}"
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """The 95 % interval of a row: of its delta, of its current figure where it has none."""
+    if row["low"] is None:
+        return "–"
+    show = figure if row["delta"] is None else signed
+    return f"{show(row['low'])} to {show(row['high'])}"
 
 
 def signed(value: float | None) -> str:

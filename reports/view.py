@@ -77,7 +77,7 @@ def view(evaluation: Evaluation, document: dict[str, Any]) -> View:
     provisional = " (provisional: the full set decides)" if document["provisional"] else ""
     return View(
         headline=document["verdict"] + provisional,
-        first=reasons[0].sentence if reasons else "nothing fell beyond what is allowed",
+        first=_first(evaluation),
         reasons=reasons,
         changes=tuple(table for table in (_change_table(evaluation, *kind) for kind in _CHANGES) if table.total),
         figures=tuple(first),
@@ -91,6 +91,14 @@ def view(evaluation: Evaluation, document: dict[str, Any]) -> View:
         ),
         tolerances=limits,
     )
+
+
+def _first(evaluation: Evaluation) -> str:
+    """The gravest reason, or that nothing fell; and always what so few cases could not have shown."""
+    verdict, exam = evaluation.verdict, evaluation.exam
+    said = verdict.reasons[0].sentence if verdict.reasons else "nothing fell beyond what is allowed"
+    blind = exam.comparison.blind_spot(exam.run.method, f"contract@{exam.suite.top_k}")
+    return f"{said}; {blind}" if blind else said
 
 
 def _limits(evaluation: Evaluation) -> dict[str, str]:

@@ -17,14 +17,15 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.anchor import anchor_of, anchored_by, refuse_creep
 from tasks.domain import Baseline, Evaluation
 from tasks.errors import BaselineDamaged, InputError, Problem, Refused, Unmeasured
 from tasks.records import canonical, digest, parse_json, read_jsonl, read_text, sync_folder, write_text
-from tasks.registry import METRICS
+from tasks.registry import METRICS, metric_of
 from tasks.settings import Suite
 from tasks.tables import rows_of
 
-SCHEMA = 1
+SCHEMA = 2
 SUMMARY, CASES, CARDS, CARDS_PARQUET = (
     "baseline.json", "baseline.cases.jsonl", "baseline.cards.jsonl", "baseline.cards.parquet",
 )  # fmt: skip
@@ -36,7 +37,7 @@ _SUMMARY_KEYS = {
     "schema", "suite", "accepted", "top_k", "unit", "method", "metric_versions", "means", "lanes", "counts",
     "fingerprints", "provenance", "digests", "anchor",
 }  # fmt: skip
-_CASE_KEYS = {"id", "hash", "cluster", "canary", "tier_gold", "outcome", "scores", "gold_ranks", "top", "kth"}
+_CASE_KEYS = {"id", "hash", "cluster", "canary", "tier_gold", "outcome", "scores", "gold_ranks", "top", "kth", "anchor"}
 _CARD_KEYS = {"id", "hash", "tier", "domain"}
 
 Rows = dict[str, dict[str, Any]]
@@ -166,13 +167,19 @@ def may_be_accepted(evaluation: Evaluation, accept_regression: bool) -> None:
         raise Refused(f"the run is {verdict.name} ({sentence}); fix it, or accept it knowingly with --accept-regression")
 
 
-def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool) -> Baseline:
-    """Accept a run as the suite's baseline; all three files are replaced, or none."""
+def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool, anchor: bool = False) -> Baseline:
+    """Accept a run as the suite's baseline; all three files are replaced, or none.
+
+    `anchor`: what later baselines are held against together; the first baseline is one by itself.
+    """
     if not reason.strip():
         raise Refused("a baseline needs a reason; it stays in the file for whoever reviews it")
     may_be_accepted(evaluation, accept_regression)
     exam = evaluation.exam
-    cases, cards = _case_rows(evaluation), _card_rows(exam.kb.cards)
+    if not (anchor and accept_regression):
+        refuse_creep(evaluation)
+    anchored = anchor or exam.baseline is None
+    cases, cards = _case_rows(evaluation, anchored), _card_rows(exam.kb.cards)
     failing = sorted(exam.comparison.changes.query("change == 'newly_failing'")["case"])
     summary = {
         "schema": SCHEMA,
@@ -193,7 +200,7 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool)
         "counts": evaluation.provenance["counts"],
         "fingerprints": {name: evaluation.fingerprints[name] for name in ("index", "golden", "policy")},
         "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
-        "anchor": None,
+        "anchor": anchored_by(evaluation, reason) if anchored or exam.baseline is None else exam.baseline.summary["anchor"],
     }
     summary["digests"] = _digests(summary, cases, cards)
     _commit(exam.suite.folder, _files(summary, cases, cards))
@@ -202,17 +209,20 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool)
     return accepted
 
 
-def _case_rows(evaluation: Evaluation) -> Rows:
+def _case_rows(evaluation: Evaluation, anchored: bool) -> Rows:
     exam = evaluation.exam
     own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
     scores: dict[str, dict[str, float]] = {}
     for case, key, value in zip(own["case"], own["metric"], own["value"], strict=True):
-        scores.setdefault(case, {})[key] = float(value)
+        if metric_of(key)[0].stored:
+            scores.setdefault(case, {})[key] = float(value)
+    known = exam.baseline.cases if exam.baseline else {}
     rows: Rows = {}
     for place in rows_of(exam.scores.placements):
         rows[place["case"]] = {
             "id": place["case"],
             "scores": scores.get(place["case"], {}),
+            "anchor": anchor_of(exam, place, scores, known, anchored),
             "gold_ranks": place["ranks"],
             **{name: place[name] for name in ("hash", "cluster", "canary", "tier_gold", "outcome", "top", "kth")},
         }

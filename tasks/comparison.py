@@ -6,19 +6,16 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tasks.domain import Baseline, Comparison, Run, Scores
-from tasks.registry import METRICS, figure_keys, metric_of
-from tasks.settings import Suite
+from tasks.figures import lane_figures, method_figures
+from tasks.registry import METRICS, figure_keys
+from tasks.settings import EPSILON, Suite
 from tasks.tables import CHANGE_COLUMNS, FIGURE_COLUMNS, rows_of
 
-EPSILON = 1e-9
-"""Slack of every comparison with a limit: 0.94 - 0.96 < -0.02 is True in floating point."""
 MAX_CHANGED = 0.10
 """Share of the baseline's cases that may be edited or removed before the rest says too little."""
-_SLICES = ("kind", "language")
 
 
 def compare(
@@ -38,13 +35,13 @@ def compare(
     now = _by_case(scores.figures, run.method)
     if baseline is None:
         figures = [
-            *_figures(suite, run, scores, asked, now, {}, set(asked["id"]) - set(touched)),
-            *_lane_figures(run, scores, None),
+            *method_figures(suite, run, scores, asked, now, {}, set(asked["id"]) - set(touched)),
+            *lane_figures(run, scores, None),
         ]
         return Comparison(pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)), _no_changes())
     hashes = dict(zip(golden["id"], golden["hash"], strict=True))
     baseline = _follow_renames(baseline, hashes)
-    then = {case: row["scores"] for case, row in baseline.cases.items()}
+    then = baseline.cases
     edited = tuple(sorted(c for c, h in hashes.items() if c in baseline.cases and baseline.cases[c]["hash"] != h))
     removed = tuple(sorted(set(baseline.cases) - set(hashes)))
     new = tuple(sorted(set(asked["id"]) - set(baseline.cases)))
@@ -56,10 +53,8 @@ def compare(
         share = f"{changed} of the baseline's {len(baseline.cases)} cases"
         many = (f"{share} were edited or removed ({len(edited)} edited, {len(removed)} removed); 10 % are allowed",)
     figures = [
-        *_figures(suite, run, scores, asked, now, {} if unlike else then, set(common) - set(touched)),
-        *_lane_figures(
-            run, scores, baseline if not unlike and set(common) == set(baseline.cases) == set(asked["id"]) else None
-        ),
+        *method_figures(suite, run, scores, asked, now, {} if unlike else then, set(common) - set(touched)),
+        *lane_figures(run, scores, baseline if not unlike and set(common) == set(baseline.cases) == set(asked["id"]) else None),
     ]
     changes = [] if unlike else list(_changes(suite, asked, scores, now, baseline, edited))
     return Comparison(
@@ -107,62 +102,6 @@ def _incomparable(suite: Suite, baseline: Baseline) -> Iterator[str]:
     for key in sorted(set(was["means"]) - set(figure_keys(suite))):
         if key.partition("@")[0] in METRICS:
             yield f"figure {key} is in the baseline and is no longer computed"
-
-
-def _figures(
-    suite: Suite,
-    run: Run,
-    scores: Scores,
-    asked: pd.DataFrame,
-    now: Mapping[str, Mapping[str, float]],
-    then: Mapping[str, Mapping[str, float]],
-    population: set[str],
-) -> Iterator[tuple[Any, ...]]:
-    """The method's figures, over all cases and over each slice."""
-    cases = asked[asked["id"].isin(population)]
-    slices = [("", cases["id"].tolist())]
-    for by in _SLICES:
-        values = sorted(set(cases[by]))
-        if len(values) > 1:
-            slices += [(f"{by}={value or 'not said'}", cases.loc[cases[by] == value, "id"].tolist()) for value in values]
-    for name, ids in slices:
-        for key in figure_keys(suite):
-            yield (run.method, name, key, *_paired(key, ids, now, then))
-
-
-def _paired(
-    key: str, ids: list[str], now: Mapping[str, Mapping[str, float]], then: Mapping[str, Mapping[str, float]]
-) -> tuple[float, float, float, int, float, float, float]:
-    """Means of one figure over the same cases: baseline, current, delta, n, wins, ties, losses.
-
-    A figure a case had and has no longer (its gold became invisible to its asker) counts 0 where more is better: a loss
-    must not leave the denominator.
-    """
-    part, _ = metric_of(key)
-    current = np.array([now.get(case, {}).get(key, np.nan) for case in ids], dtype=float)
-    before = np.array([then.get(case, {}).get(key, np.nan) for case in ids], dtype=float)
-    if part.higher_is_better and part.judges_gold:
-        current[np.isnan(current) & ~np.isnan(before)] = 0.0
-    if not np.isnan(before).all():
-        current[np.isnan(before)] = np.nan
-    defined = ~np.isnan(current)
-    n = int(defined.sum())
-    mean_now = float(current[defined].mean()) if n else np.nan
-    if not n or np.isnan(before[defined]).any():
-        return (np.nan, mean_now, np.nan, n, np.nan, np.nan, np.nan)
-    change = (current - before)[defined] * (1 if part.higher_is_better else -1)
-    mean_then = float(before[defined].mean())
-    wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
-    return (mean_then, mean_now, mean_now - mean_then, n, wins, n - wins - losses, losses)
-
-
-def _lane_figures(run: Run, scores: Scores, baseline: Baseline | None) -> Iterator[tuple[Any, ...]]:
-    """The other lanes' figures over all cases asked, beside the baseline's own means where these are of the same cases."""
-    others = scores.figures[scores.figures["lane"] != run.method]
-    for (lane, key), values in others.groupby(["lane", "metric"], sort=False)["value"]:
-        was = baseline.summary["lanes"].get(lane, {}).get(key) if baseline else None
-        before = was["mean"] if was else np.nan
-        yield (lane, "", key, before, values.mean(), values.mean() - before, len(values), np.nan, np.nan, np.nan)
 
 
 def _changes(

@@ -155,6 +155,8 @@ class Ranked:
     ms: float = 0.0
     extended: bool = False
     detail: str = ""
+    lane_ms: Mapping[str, float] = field(default_factory=dict)
+    """Milliseconds each lane took, for a method that has lanes."""
 
 
 @dataclass(frozen=True)
@@ -176,37 +178,6 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One case's ranking beside what it should have held: all that a metric may look at."""
-
-    ranking: tuple[str, ...]
-    """Card ids in rank order, each once."""
-    groups: tuple[frozenset[str], ...] = ()
-    """What suffices: AND between groups, OR inside one; only gold the asker is entitled to."""
-    grades: Mapping[str, float] = field(default_factory=dict)
-    """What is relevant, by card id, each above 0."""
-    family: frozenset[str] = frozenset()
-    """Gold cards and their translations."""
-    tier_gold: frozenset[str] = frozenset()
-    """Cards that are curated syntheses."""
-    filtered_gold: frozenset[str] | None = None
-    """The entitled gold that `filter` lets through; None where the case has no gold to lose."""
-    outside: int | None = None
-    """Hits outside `entitled`; None where the case has no access predicate."""
-    approximate: tuple[str, ...] = ()
-    """Card ids as the approximate lane ranked them; the ranking itself where the method has no such lane."""
-    exact: tuple[str, ...] = ()
-    """Card ids by exact search over the same vectors."""
-    failed: bool = False
-    """True where the retriever gave no answer at all."""
-
-    @property
-    def has_gold(self) -> bool:
-        """Whether a ranking metric is defined for the case."""
-        return bool(self.groups)
-
-
-@dataclass(frozen=True)
 class Comparison:
     """A run beside its baseline, over the cases that did not change."""
 
@@ -219,6 +190,15 @@ class Comparison:
     edited: tuple[str, ...] = ()
     incomparable: tuple[str, ...] = ()
     """Why the two cannot be compared at all, a sentence each."""
+
+    def blind_spot(self, lane: str, key: str) -> str:
+        """The fall of a figure that these cases could not have shown, as half a sentence; "" where none was compared."""
+        own = self.figures[(self.figures["lane"] == lane) & (self.figures["slice"] == "") & (self.figures["metric"] == key)]
+        if own.empty or not own["visible"].notna().all():
+            return ""
+        points, n, clusters = 100 * float(own["visible"].iloc[0]), int(own["n"].iloc[0]), int(own["clusters"].iloc[0])
+        apart = f" in {clusters} clusters" if clusters < n else ""
+        return f"a fall of {points:.1f} points or less would not show at n = {n}{apart}"
 
 
 @dataclass(frozen=True)
@@ -239,6 +219,8 @@ class Exam:
     touched: tuple[str, ...] = ()
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
     announced: tuple[str, ...] = ()
+    today: dt.date = dt.date.min
+    """The day of the run: allowances end and baselines age by it."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def policy_fingerprint(suite: Suite) -> str:
         "floors": suite.floors,
         "slices": [_plain(s) for s in suite.slices],
         "allowances": [_plain(a) for a in suite.allowances],
-        "acceptance": suite.acceptance,
+        "acceptance": _plain(suite.acceptance) if suite.acceptance else None,
         "k": [suite.top_k, list(suite.cuts)],
         "unit": suite.unit,
         "pass_mark": suite.pass_mark,

@@ -67,6 +67,7 @@ class CaseRow(BaseModel):
     topic: str = ""
     intent: str = ""
     notes: str = ""
+    right_filter: dict[str, Any] | None = None
 
     @field_validator("id")
     @classmethod
@@ -149,15 +150,16 @@ def _case(row: CaseRow, record: Record) -> dict[str, Any]:
     groups = row.gold_groups()
     grades = {nfc(card): grade for card, grade in row.grades.items()}
     grades = grades or {card: 1 for group in groups for card in group}
-    plain = {name: getattr(row, name) for name in CaseRow.model_fields if name in CASE_COLUMNS}
+    plain: dict[str, Any] = {name: getattr(row, name) for name in CaseRow.model_fields if name in CASE_COLUMNS}
     compared = ("query", "filter", "entitled", "kind", "language", "canary")
+    labelled = {} if row.right_filter is None else {"right_filter": row.right_filter}
     return {
         **plain,
         "groups": groups,
         "grades": grades,
         "cluster": row.cluster or row.id,
         "evidence": tuple(span.model_dump(exclude_none=True) for span in row.evidence),
-        "hash": digest({**{name: plain[name] for name in compared}, "groups": groups, "grades": grades}, 16),
+        "hash": digest({**{name: plain[name] for name in compared}, **labelled, "groups": groups, "grades": grades}, 16),
         "file": record.file,
         "line": record.line,
     }
@@ -226,13 +228,19 @@ def check_inputs(
             else:
                 sentences.append(sentence)
         problems += [Problem(case["file"], case["line"], sentence) for sentence in sentences]
+    known = {*golden.cases["id"], *known_cases}
+    problems += [
+        Problem("suite.toml", 0, f"allow.{number}.case: unknown case '{allow.case}'; {did_you_mean(allow.case, known)}")
+        for number, allow in enumerate(suite.allowances)
+        if allow.case not in known
+    ]
     if problems:
         raise InputError(problems)
     return tuple(vanished)
 
 
 def _predicate_mistakes(case: Mapping[str, Any], fields: Collection[str]) -> Iterator[str]:
-    for name in ("filter", "entitled"):
+    for name in ("filter", "entitled", "right_filter"):
         if case[name] is not None:
             for sentence in mistakes(case[name], fields, access=name == "entitled"):
                 yield f"{name}: {sentence}"
@@ -246,8 +254,7 @@ def _missing_gold(case: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator
             yield Vanished(case["id"], card), sentence
     for span in case["evidence"]:
         card = nfc(span["card"])
-        text = texts.get(card)
-        if text is None:
+        if (text := texts.get(card)) is None:
             continue
         if "text" in span and nfc(span["text"]) not in nfc(text):
             sentence = f"evidence '{span['text'][:40]}' of case '{case['id']}' does not stand in card '{card}'"

@@ -13,6 +13,7 @@ from tasks.indexing import close_store, no_embedder, open_store
 from tasks.production import Pointer, Production, Target
 from tasks.records import append_line, parse_json, read_text
 from tasks.results import GREEN, Promotion
+from tasks.runfiles import seal_of
 from tasks.settings import Suite
 
 
@@ -118,6 +119,7 @@ def _objections(document: Any, suite: Suite, current: Mapping[str, str], now: dt
     name, code, age = document["verdict"], document["exit_code"], now - dt.datetime.fromisoformat(document["time"])
     grave = [reason["sentence"] for reason in document["reasons"] if reason["level"] not in ("supporting", "advisory")]
     failed = {kind: n for kind, n in document["outcomes"].items() if not Outcome(kind).measured}
+    yield document["seal"] != seal_of(document), "it is not what kbgate wrote: its seal does not fit"
     yield document["suite"] != suite.name, f"it is of suite '{document['suite']}', not '{suite.name}'"
     yield name not in GREEN or code != 0 or isinstance(code, bool), f"the verdict is {name}, exit code {code}"
     yield document["provisional"] is not False, "it is provisional"

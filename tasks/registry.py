@@ -10,10 +10,10 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from tasks.domain import Exam, Judged, Question, Ranked
+from tasks.domain import Exam, Question, Ranked, Run
 from tasks.errors import Problem, UnknownPart, did_you_mean
 from tasks.settings import Suite
 
@@ -64,6 +64,51 @@ def first_line(function: Callable[..., Any]) -> str:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """One case's ranking beside what it should have held: all that a metric may look at."""
+
+    ranking: tuple[str, ...]
+    """Card ids in rank order, each once."""
+    groups: tuple[frozenset[str], ...] = ()
+    """What suffices: AND between groups, OR inside one; only gold the asker is entitled to."""
+    grades: Mapping[str, float] = field(default_factory=dict)
+    """What is relevant, by card id, each above 0."""
+    family: frozenset[str] = frozenset()
+    """Gold cards and their translations."""
+    tier_gold: frozenset[str] = frozenset()
+    """Cards that are curated syntheses."""
+    filtered_gold: frozenset[str] | None = None
+    """The entitled gold that `filter` lets through; None where the case has no gold to lose."""
+    outside: int | None = None
+    """Hits outside `entitled`; None where the case has no access predicate."""
+    approximate: tuple[str, ...] = ()
+    """Card ids as the approximate lane ranked them; the ranking itself where the method has no such lane."""
+    exact: tuple[str, ...] = ()
+    """Card ids by exact search over the same vectors."""
+    failed: bool = False
+    """True where the retriever gave no answer at all."""
+    scores: tuple[float, ...] = ()
+    """The ranking's scores, in its order; empty where only ranks are known."""
+    accepted: tuple[str, ...] | None = None
+    """The top k the baseline holds for the case; None where it holds none."""
+    repeats: frozenset[str] = frozenset()
+    """Ranked cards whose text stands on a card above them already."""
+    filtered: int | None = None
+    """How many cards `filter` lets through, of those the asker may see; None where no right filter is labelled."""
+    intended: int | None = None
+    """How many `right_filter` would let through."""
+    agreed: int | None = None
+    """How many both let through."""
+    refuses: bool = False
+    """Whether the suite has a `min_similarity`, below which nothing is answered."""
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether a ranking metric is defined for the case."""
+        return bool(self.groups)
+
+
+@dataclass(frozen=True)
 class Metric:
     """A declared metric: how it is computed for one case, and how its figure is to be read."""
 
@@ -83,6 +128,10 @@ class Metric:
     """True where the figure says whether gold was found; a gate without one such figure judges nothing."""
     monotone: bool = True
     """True where moving a relevant card up can never worsen the figure."""
+    unit: str = "share"
+    """What a figure of 1 is: a share, a number of cards, milliseconds."""
+    stored: bool = True
+    """False where the figure holds the run against the baseline itself: it stands in none, and has no tolerance."""
 
     @property
     def summary(self) -> str:
@@ -92,6 +141,42 @@ class Metric:
     def key(self, k: int) -> str:
         """The name a figure carries everywhere: `ndcg@10` in settings, columns, JSON and reports."""
         return f"{self.name}@{k}" if self.at_k else self.name
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One figure of a whole run."""
+
+    lane: str
+    value: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A declared figure of a whole run, where a mean over cases would mean nothing: an area under a curve, a percentile."""
+
+    name: str
+    measure: Callable[[Run, Mapping[str, bool]], Iterator[Measured]]
+    """`f(run, has_gold)`; has_gold by case. Yields nothing where it cannot be measured."""
+    source: str
+    version: int = 1
+    higher_is_better: bool = True
+    low: float = 0.0
+    high: float = 1.0
+    unit: str = "share"
+    at_k: bool = False
+    judges_gold: bool = False
+    stored: bool = False
+
+    @property
+    def summary(self) -> str:
+        """One sentence, the docstring's first line."""
+        return first_line(self.measure)
+
+    def key(self, k: int) -> str:
+        """The figure's name."""
+        return self.name
 
 
 class Search(Protocol):
@@ -134,6 +219,7 @@ class Check:
 
 
 METRICS: Registry[Metric] = Registry("metric", "tasks.metrics")
+AGGREGATES: Registry[Aggregate] = Registry("aggregate", "tasks.metrics")
 RETRIEVERS: Registry[Retriever] = Registry("retrieval method", "tasks.retrieval")
 CHUNKERS: Registry[Callable[[str, int, int], list[tuple[int, int]]]] = Registry("chunking method", "tasks.chunking")
 CHECKS: Registry[Check] = Registry("check", "tasks.gate")
@@ -145,6 +231,17 @@ def metric(name: str, *, source: str, **declared: Any) -> Callable[[Callable[[Ju
     def declare(compute: Callable[[Judged, int], float | None]) -> Metric:
         part = Metric(name, compute, source, **declared)
         METRICS.add(name, part)
+        return part
+
+    return declare
+
+
+def aggregate(name: str, *, source: str, **declared: Any) -> Callable[[Callable[..., Iterator[Measured]]], Aggregate]:
+    """Declare a figure of a whole run: `@aggregate("auroc", source="...") def auroc(run, has_gold)`."""
+
+    def declare(measure: Callable[..., Iterator[Measured]]) -> Aggregate:
+        part = Aggregate(name, measure, source, **declared)
+        AGGREGATES.add(name, part)
         return part
 
     return declare
@@ -192,7 +289,7 @@ def figure_keys(suite: Suite) -> list[str]:
     return [part.key(k) for part in METRICS.values() for k in cuts_of(part, suite)]
 
 
-def metric_of(key: str) -> tuple[Metric, int | None]:
+def metric_of(key: str) -> tuple[Metric | Aggregate, int | None]:
     """Read `ndcg@10` back: the metric and its cut-off (None for metrics without one)."""
     name, _, cut = key.partition("@")
-    return METRICS[name], int(cut) if cut else None
+    return AGGREGATES[name] if name in AGGREGATES else METRICS[name], int(cut) if cut else None

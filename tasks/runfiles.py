@@ -5,9 +5,11 @@ Each file is replaced at once; verdict.json is written last, so that a folder wh
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +18,7 @@ import pandas as pd
 
 from tasks.domain import Evaluation, Run
 from tasks.fingerprint import kb_fingerprint
-from tasks.records import write_text
+from tasks.records import canonical, digest, write_text
 from tasks.results import NightlyRow, Result
 from tasks.tables import rows_of
 
@@ -74,6 +76,14 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "figures": [
             {k: v if isinstance(v, str) else _number(v) for k, v in row.items()} for row in rows_of(comparison.figures)
         ],
+        "inputs": {
+            "suite": exam.suite.given,
+            "floors": exam.suite.floors,
+            "asked": exam.asked["id"].tolist(),
+            "rejected": [[p.file, p.line, p.sentence] for p in exam.kb.problems],
+            "vanished": [[lost.case, lost.card, lost.excerpt] for lost in exam.vanished],
+            "announced": list(exam.announced),
+        },
         "counts": evaluation.provenance["counts"],
         "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
     }
@@ -106,7 +116,23 @@ def write_run(evaluation: Evaluation, document: dict[str, Any], report: str) -> 
     write_text(folder / "report.md", report)
     write_text(folder / "run.trec", trec_run(exam.run))
     write_text(folder / "qrels.trec", trec_judgments(exam.scores.placements))
+    document = {**document, "files": digests_of(folder)}
+    document["seal"] = seal_of(document)
     write_text(folder / "verdict.json", json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """sha256 of every file of a run but verdict.json, and the comment, which is written after it."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name not in ("verdict.json", "comment.md") and not path.name.startswith(".")
+    }
+
+
+def seal_of(document: Mapping[str, Any]) -> str:
+    """sha256 of a verdict document without its seal."""
+    return digest({name: value for name, value in document.items() if name != "seal"})
 
 
 def _write_parquet(table: pd.DataFrame, path: Path) -> None:
@@ -130,7 +156,8 @@ def run_table(run: Run) -> pd.DataFrame:
         table[f"score_{lane}"] = wide[("score", lane)]
     table = table.reset_index()
     table["unit"] = table["card"]
-    answers = run.answers[["case", "outcome", "ms", "detail", "predicate"]]
+    answers = run.answers[["case", "outcome", "ms", "eligible", "extended", "detail", "predicate"]].copy()
+    answers["lane_ms"] = run.answers["lane_ms"].map(canonical)
     table = answers.merge(table, on="case", how="left").sort_values(["case", "rank", "card"], ignore_index=True)
     ranks = [name for name in table.columns if name.startswith("rank")]
     table[ranks] = table[ranks].astype("Int32")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from tasks.domain import Judged, KnowledgeBase, Outcome, Run, Scores
+from tasks.domain import Baseline, KnowledgeBase, Outcome, Run, Scores
 from tasks.predicates import Fields, in_store_values, matches, store_fields
-from tasks.registry import METRICS, RETRIEVERS, cuts_of
+from tasks.records import canonical
+from tasks.registry import METRICS, RETRIEVERS, Judged, cuts_of
 from tasks.settings import Suite
 from tasks.tables import PLACEMENT_COLUMNS, REFERENCE, SCORE_COLUMNS, rows_of
 
@@ -18,12 +20,13 @@ Rankings = Mapping[tuple[str, str], tuple[str, ...]]
 """Card ids in rank order, by (lane, case)."""
 
 
-def score(suite: Suite, kb: KnowledgeBase, cases: pd.DataFrame, run: Run) -> Scores:
+def score(suite: Suite, kb: KnowledgeBase, cases: pd.DataFrame, run: Run, baseline: Baseline | None = None) -> Scores:
     """Every defined figure of every case, for the method's ranking and each lane of it, and where its gold stands.
 
     A case whose question failed keeps an empty ranking: it scores 0 and stays in every denominator.
     """
-    rankings, judge = rankings_of(run), Judge(suite, kb, cases)
+    rankings, judge, points = rankings_of(run), Judge(suite, kb, cases), _by_lane(run, "score")
+    accepted = _accepted(cases, baseline)
     method = RETRIEVERS[run.method]
     pair = next(((lane, RETRIEVERS[lane].reference) for lane in lanes_of(run) if RETRIEVERS[lane].reference), None)
     outcomes = dict(zip(run.answers["case"], run.answers["outcome"], strict=True))
@@ -34,6 +37,9 @@ def score(suite: Suite, kb: KnowledgeBase, cases: pd.DataFrame, run: Run) -> Sco
             ranking = rankings.get((lane, case), ())
             approximate, exact = (rankings.get((name, case), ()) for name in pair or (lane, lane))
             judged = judge(case, ranking, approximate, exact, failed=not _measured(outcomes.get(case)))
+            judged = dataclasses.replace(judged, scores=points.get((lane, case), ()))
+            if lane == run.method:
+                judged = dataclasses.replace(judged, accepted=accepted.get(case))
             rows += [(lane, case, key, value) for key, value in figures(suite, judged)]
             if lane == run.method:
                 placements.append(judge.place(judged, case, outcomes.get(case, "")))
@@ -57,11 +63,28 @@ def _kth_scores(run: Run, lanes: tuple[str, ...], k: int) -> dict[str, dict[str,
 
 def rankings_of(run: Run) -> Rankings:
     """Each lane's ranking of each case it answered."""
-    found: dict[tuple[str, str], list[str]] = {}
+    return _by_lane(run, "card")
+
+
+def _by_lane(run: Run, column: str) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """A column of the hits in rank order, by (lane, case)."""
+    found: dict[tuple[str, str], list[Any]] = {}
     ordered = run.hits.sort_values(["lane", "case", "rank"])
-    for lane, case, card in zip(ordered["lane"], ordered["case"], ordered["card"], strict=True):
-        found.setdefault((lane, case), []).append(card)
-    return {key: tuple(cards) for key, cards in found.items()}
+    for lane, case, value in zip(ordered["lane"], ordered["case"], ordered[column], strict=True):
+        found.setdefault((lane, case), []).append(value)
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _accepted(cases: pd.DataFrame, baseline: Baseline | None) -> dict[str, tuple[str, ...]]:
+    """The baseline's top k of each case that is unchanged since."""
+    if baseline is None:
+        return {}
+    known = baseline.cases
+    return {
+        case: tuple(known[case]["top"])
+        for case, now in zip(cases["id"], cases["hash"], strict=True)
+        if case in known and known[case]["hash"] == now
+    }
 
 
 def lanes_of(run: Run) -> tuple[str, ...]:
@@ -87,6 +110,11 @@ class Judge:
         self._cases = {case["id"]: case for case in rows_of(cases)}
         self._tier_gold = frozenset(kb.cards.loc[kb.cards["tier"] == "gold", "id"])
         self._concepts = {card["id"]: card["concept"] or card["id"] for card in rows_of(kb.cards[["id", "concept"]])}
+        self._domains = dict(zip(kb.cards["id"], kb.cards["domain"], strict=True))
+        self._tiers = dict(zip(kb.cards["id"], kb.cards["tier"], strict=True))
+        self._texts = {card: _plain(text) for card, text in zip(kb.cards["id"], kb.cards["text"], strict=True)}
+        self._refuses = suite.retrieval.min_similarity is not None
+        self._let_through: dict[str, frozenset[str]] = {}
         self._siblings: dict[str, set[str]] = {}
         for card, concept in self._concepts.items():
             self._siblings.setdefault(concept, set()).add(card)
@@ -106,7 +134,7 @@ class Judge:
         groups = tuple(frozenset(card for card in group if may_see(card)) for group in case["groups"])
         groups = tuple(group for group in groups if group)
         gold: frozenset[str] = frozenset().union(*groups)
-        return Judged(
+        judged = Judged(
             ranking=ranking,
             groups=groups,
             grades={card: grade for card, grade in case["grades"].items() if may_see(card)},
@@ -117,7 +145,14 @@ class Judge:
             approximate=approximate,
             exact=exact,
             failed=failed,
+            repeats=self._repeats(ranking),
+            refuses=self._refuses,
         )
+        if case["right_filter"] is None:
+            return judged
+        seen, own, right = (self._passing(case[name]) for name in ("entitled", "filter", "right_filter"))
+        own, right = own & seen, right & seen
+        return dataclasses.replace(judged, filtered=len(own), intended=len(right), agreed=len(own & right))
 
     def place(self, judged: Judged, case_id: str, outcome: str) -> tuple[Any, ...]:
         """A line of `PLACEMENT_COLUMNS` without its last column."""
@@ -134,8 +169,27 @@ class Judge:
             judged.groups,
             dict(judged.grades),
             {card: ranks.get(card) for card in gold},
+            sorted({self._domains.get(card, "") for card in case["grades"]} - {""}),
+            sorted({self._tiers.get(card, "") for card in case["grades"]} - {""}),
             list(judged.ranking[: self._top_k]),
         )
+
+    def _repeats(self, ranking: tuple[str, ...]) -> frozenset[str]:
+        seen: set[str] = set()
+        again = set()
+        for card in ranking[: self._depth]:
+            text = self._texts.get(card, card)
+            if text in seen:
+                again.add(card)
+            seen.add(text)
+        return frozenset(again)
+
+    def _passing(self, written: Mapping[str, Any] | None) -> frozenset[str]:
+        key = canonical(written)
+        if key not in self._let_through:
+            passes = self._predicate(written)
+            self._let_through[key] = frozenset(card for card in self._fields if passes(card))
+        return self._let_through[key]
 
     def _predicate(self, written: Mapping[str, Any] | None) -> Callable[[str], bool]:
         if written is None:
@@ -143,3 +197,8 @@ class Judge:
         predicate = in_store_values(written)
         # A vanished gold counts as entitled: its loss must show.
         return lambda card: card not in self._fields or matches(predicate, self._fields[card])
+
+
+def _plain(text: str) -> str:
+    """A text without what two copies of it may differ in: letter case, spaces, punctuation."""
+    return "".join(character for character in text.casefold() if character.isalnum()) or text

@@ -17,6 +17,9 @@ Level = Literal["critical", "supporting", "advisory"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
+EPSILON = 1e-9
+"""Slack of every comparison with a limit: 0.94 - 0.96 < -0.02 is True in floating point."""
+
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -145,20 +148,42 @@ class Gate(Section):
 class Slice(Section):
     """One [[slice]]: a limit on a part of the cases."""
 
-    by: Literal["language", "kind", "domain", "tier", "topic"]
+    by: Literal["language", "kind", "domain", "tier", "topic", "filtered"]
     metric: str
     tolerance: Annotated[float, Field(ge=0)]
     level: Level = "supporting"
     min_n: Count = 30
 
 
+AllowedCheck = Literal["newly_failing", "unbaselined_failing", "vanished_gold", "canaries", "acceptance"]
+"""Checks that speak of single cases whose fall can be meant; nothing excuses a leak, a lost index or an unanswered question."""
+
+
 class Allow(Section):
     """One [[allow]]: a dated exception, all four keys required."""
 
     case: str
-    check: str
-    reason: str
+    check: AllowedCheck
+    reason: Annotated[str, Field(min_length=1)]
     until: dt.date
+
+
+class Calibrated(Section):
+    """The calibration that says how much noise a healthy case has."""
+
+    run: str
+    date: dt.date
+
+
+class Acceptance(Section):
+    """[acceptance]: what the knowledge base must supply whatever the baseline did. Shares of the cases with gold."""
+
+    quality: Share = 0.95
+    failing_share: Share = 0.05
+    noise: Share = 0.30
+    calibrated: Calibrated | None = None
+    """Without it noise is advice: a single gold at rank 1 of 10 has a noise of 0.9."""
+    level: Level = "critical"
 
 
 class BaselineSettings(Section):
@@ -206,7 +231,7 @@ class Suite(Section):
     retrieval: Retrieval = Retrieval()
     production: Production = Production()
     engine: dict[str, Any] | None = None
-    acceptance: dict[str, Any] | None = None
+    acceptance: Acceptance | None = None
     gates: dict[str, Gate] = Field(default_factory=lambda: dict(DEFAULT_GATES))
     """The lines of [gates]; `ALWAYS` among them unless it has lines of its own for these."""
     slices: Annotated[tuple[Slice, ...], Field(alias="slice", strict=False)] = ()

@@ -30,6 +30,7 @@ from tasks import (
     review,
     runfiles,
     scoring,
+    verification,
 )
 from tasks import provenance as provenance_
 from tasks import suite as suites
@@ -138,5 +139,9 @@ opens = promotion.opens
 may_be_accepted = baseline.may_be_accepted
 check_verdict = promotion.check_verdict
 METRICS = registry.METRICS
+AGGREGATES = registry.AGGREGATES
+metric_of = registry.metric_of
+read_verdict = verification.read_verdict
+verify = verification.verify
 VERSIONS = {"chunker": chunking.VERSION, "analyser": lexical.VERSION}
 """Parts of the index fingerprint that no setting shows."""

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tasks.errors import InputError, Problem, did_you_mean
 from tasks.records import clean, problems_of, read_text
-from tasks.registry import CHUNKERS, METRICS, RETRIEVERS, cuts_of
+from tasks.registry import AGGREGATES, CHUNKERS, METRICS, RETRIEVERS, cuts_of, metric_of
 from tasks.settings import GATED_COUNTS, Suite
 
 FILE = "suite.toml"
@@ -64,24 +64,48 @@ def is_beir(folder: Path) -> bool:
 
 def _unknown_names(suite: Suite) -> list[Problem]:
     """Names that no registered part has."""
-    problems = []
-
-    def known(path: str, name: str, names: list[str]) -> None:
-        if name not in names:
-            problems.append(Problem(FILE, 0, f"{path}: unknown '{name}'; {did_you_mean(name, names)}"))
-
-    known("chunking.method", suite.chunking.method, list(CHUNKERS))
+    problems = _unknown("chunking.method", suite.chunking.method, list(CHUNKERS))
     if suite.retrieval.method != "external":
-        known("retrieval.method", suite.retrieval.method, [*RETRIEVERS, "external"])
+        problems += _unknown("retrieval.method", suite.retrieval.method, [*RETRIEVERS, "external"])
+    return [*problems, *_gate_mistakes(suite), *_slice_mistakes(suite)]
+
+
+def _unknown(path: str, name: str, names: list[str]) -> list[Problem]:
+    return [] if name in names else [Problem(FILE, 0, f"{path}: unknown '{name}'; {did_you_mean(name, names)}")]
+
+
+def _gate_mistakes(suite: Suite) -> list[Problem]:
+    problems = []
     for name, gate in suite.gates.items():
         bare = name.partition("@")[0]
-        known(f"gates.{name}", bare if bare in METRICS else name, [*METRICS, *GATED_COUNTS])
+        problems += _unknown(f"gates.{name}", bare if bare in METRICS else name, [*METRICS, *AGGREGATES, *GATED_COUNTS])
         if bare in METRICS:
             problems += _cut_mistakes(name, suite)
         elif name in GATED_COUNTS and (gate.ceiling is None or gate.tolerance is not None or gate.floor is not None):
             problems.append(Problem(FILE, 0, f"gates.{name}: takes a ceiling (a share of the cases), nothing else"))
+        if name not in GATED_COUNTS and (bare in METRICS or bare in AGGREGATES):
+            part, _ = metric_of(bare)
+            if gate.tolerance is not None and not part.stored:
+                sentence = f"gates.{name}: no baseline holds {bare}, so it has no tolerance; give a floor or a ceiling"
+                problems.append(Problem(FILE, 0, sentence))
+        if gate.rule != "point" and gate.tolerance is None:
+            problems.append(Problem(FILE, 0, f"gates.{name}.rule = '{gate.rule}': needs a tolerance to judge"))
         if gate.slack is not None and name != "newly_failing":
             problems.append(Problem(FILE, 0, f"gates.{name}.slack: only newly_failing has a slack"))
+    return problems
+
+
+def _slice_mistakes(suite: Suite) -> list[Problem]:
+    problems = []
+    for number, part_of in enumerate(suite.slices):
+        bare = part_of.metric.partition("@")[0]
+        problems += _unknown(f"slice.{number}.metric", bare, list(METRICS))
+        if bare in METRICS:
+            problems += _cut_mistakes(part_of.metric, suite)
+            if not METRICS[bare].stored:
+                problems.append(Problem(FILE, 0, f"slice.{number}.metric: no baseline holds {bare}, so it has no tolerance"))
+    if suite.retrieval.min_similarity is not None and suite.retrieval.method == "bm25":
+        problems.append(Problem(FILE, 0, "retrieval.min_similarity: bm25 has no similarity; remove it"))
     return problems
 
 
@@ -119,15 +143,9 @@ def _not_available_yet(suite: Suite) -> list[Problem]:
         "embedding.endpoint": suite.embedding.endpoint != "",
         "retrieval.method = 'external'": suite.retrieval.method == "external",
         "engine": suite.engine is not None,
-        "acceptance": suite.acceptance is not None,
-        "slice": bool(suite.slices),
-        "allow": bool(suite.allowances),
     }
-    for key in ("min_similarity", "rerank", "python", "http", "chroma", "collection", "run_file"):
+    for key in ("rerank", "python", "http", "chroma", "collection", "run_file"):
         reserved[f"retrieval.{key}"] = getattr(suite.retrieval, key) is not None
     for key in ("concurrency",):
         reserved[f"retrieval.{key}"] = getattr(suite.retrieval, key) != getattr(default.retrieval, key)
-    reserved["baseline.max_age_days"] = suite.baseline != default.baseline
-    for name, gate in suite.gates.items():
-        reserved[f"gates.{name}.rule = '{gate.rule}'"] = gate.rule != "point"
     return [Problem(FILE, 0, f"{key}: not available yet; remove it") for key, is_set in reserved.items() if is_set]

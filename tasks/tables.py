@@ -19,7 +19,7 @@ hash: 16 hex digits of all that a reader of the card could see; file, line: wher
 
 CASE_COLUMNS = (
     "id", "query", "kind", "language", "groups", "grades", "filter", "entitled", "canary", "cluster", "split",
-    "numeric", "attack", "topic", "intent", "evidence", "hash", "file", "line",
+    "numeric", "attack", "topic", "intent", "evidence", "right_filter", "hash", "file", "line",
 )  # fmt: skip
 """One row per case. groups: tuple of tuples of card ids (AND between groups, OR inside one); grades: {card id: relevance
 >= 1}; filter, entitled: a predicate or None; evidence: tuple of {card, text | start, end}; hash: 16 hex digits of what
@@ -40,7 +40,7 @@ HIT_COLUMNS = ("lane", "case", "rank", "card", "score")
 REFERENCE = "reference"
 """The lane that holds what the method would have ranked with exact search in place of its approximate index."""
 
-ANSWER_COLUMNS = ("case", "outcome", "ms", "eligible", "extended", "detail", "predicate")
+ANSWER_COLUMNS = ("case", "outcome", "ms", "eligible", "extended", "detail", "predicate", "lane_ms")
 """One row per case asked. ms: milliseconds of the search alone; eligible: cards it could have returned; extended: whether
 a lane had to be asked for more than `candidates` chunks; detail: what went wrong, or ""."""
 
@@ -49,16 +49,22 @@ SCORE_COLUMNS = ("lane", "case", "metric", "value")
 
 
 PLACEMENT_COLUMNS = (
-    "case", "hash", "cluster", "canary", "tier_gold", "outcome", "groups", "grades", "ranks", "top", "kth",
+    "case", "hash", "cluster", "canary", "tier_gold", "outcome", "groups", "grades", "ranks",
+    "domains", "tiers", "top", "kth",
 )  # fmt: skip
-"""One row per case asked: where its gold stands. groups, grades: the gold its asker may see; ranks: {gold card: rank or None},
-to depth `candidates`; top: the first top_k card ids; kth: {lane: score at top_k or at its end}; tier_gold: whether any gold
-is a curated synthesis."""
+"""One row per case asked: where its gold stands. domains, tiers: those of its gold cards; groups, grades: the gold its
+asker may see; ranks: {gold card: rank or None}, to depth `candidates`; top: the first top_k card
+ids; kth: {lane: score at top_k or at its end}; tier_gold: whether any gold is a curated synthesis."""
 
-FIGURE_COLUMNS = ("lane", "slice", "metric", "baseline", "current", "delta", "n", "wins", "ties", "losses")
+FIGURE_COLUMNS = (
+    "lane", "slice", "metric", "baseline", "current", "delta", "low", "high", "p", "visible", "n", "clusters", "wins", "ties",
+    "losses", "since_anchor",
+)  # fmt: skip
 """One row per figure: slice is "" for all cases or such as "language=es-419"; baseline, current: means over the same n
 cases where there is a baseline, over all asked ones where there is none; NaN: not measured. wins: cases that got
-better; NaN where cases were not compared one by one."""
+better; NaN where cases were not compared one by one. low, high: 95 % interval of the delta, of current without a baseline;
+p: one-sided, of a fall no larger than the tolerance; visible: the smallest fall so many clusters would have shown;
+since_anchor: delta to the last anchored baseline."""
 
 CHANGE_COLUMNS = ("case", "change", "query", "kind", "language", "edited", "canary", "tier_gold", "then", "now")
 """One row per case whose passing changed, or that is new and fails. change: newly_failing, slipped, newly_passing,

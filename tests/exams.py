@@ -45,6 +45,7 @@ class Desk:
         self.settings = "top_k = 3\nk_values = [1, 3]\n"
         self.cards: list[dict[str, Any]] = [{"id": card, "text": card} for card in CARDS]
         self.cases: list[dict[str, Any]] = []
+        self.today = dt.date(2026, 6, 1)
 
     def case(self, name: str, gold: str = "c0", **fields: Any) -> None:
         """Add a case, or replace the one of that name."""
@@ -66,15 +67,15 @@ class Desk:
         hits, answers = [], []
         for name, ranking in rankings.items():
             outcome = ranking if isinstance(ranking, str) else ("answered" if ranking else "empty")
-            answers.append((name, outcome, 1.0, len(CARDS), False, "boom" if isinstance(ranking, str) else "", "{}"))
+            answers.append((name, outcome, 1.0, len(CARDS), False, "boom" if isinstance(ranking, str) else "", "{}", {}))
             for rank, card in enumerate([] if isinstance(ranking, str) else ranking, start=1):
                 hits.append(("exact", name, rank, card, round(1 - rank / 100, 6)))
         run = Run(
             "exact", pd.DataFrame(hits, columns=list(HIT_COLUMNS)), pd.DataFrame(answers, columns=list(ANSWER_COLUMNS)), mode
         )
-        scores = score(suite, kb, asked, run)
+        scores = score(suite, kb, asked, run, baseline)
         comparison = compare(suite, golden.cases, asked, run, scores, baseline)
-        return Exam(suite, kb, asked, golden.cases, baseline, run, scores, comparison, vanished)
+        return Exam(suite, kb, asked, golden.cases, baseline, run, scores, comparison, vanished, today=self.today)
 
     def judge(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Verdict:
         return judge(self.exam(rankings, mode, floors))
@@ -93,5 +94,5 @@ class Desk:
         build = f"desk-{fingerprints['index']}-{run}"
         return Evaluation(exam, judge(exam), run, build, folder, now, now.date(), fingerprints, provenance)
 
-    def accept(self, rankings: Rankings, *, accept_regression: bool = False) -> Baseline:
-        return write_baseline(self.evaluation(rankings), "a reason", accept_regression)
+    def accept(self, rankings: Rankings, *, accept_regression: bool = False, anchor: bool = False) -> Baseline:
+        return write_baseline(self.evaluation(rankings), "a reason", accept_regression, anchor)

@@ -20,14 +20,18 @@ FOR_REPORTS = {"", "domain", "tables", "results"}
 STAGE_TO_STAGE = {
     "embedding": {"vectors"},
     "indexing": {"vectors"},
-    "gate": {"comparison"},
+    "gate": {"statistics"},
+    "comparison": {"figures"},
+    "figures": {"statistics"},
+    "baseline": {"anchor"},
+    "verification": {"comparison", "fingerprint", "gate", "runfiles", "scoring"},
     "runfiles": {"fingerprint"},
     # What holds two states of a suite side by side uses the stages that made them.
     "review": {"baseline", "comparison", "gate", "scoring", "suite"},
     "arrivals": {"fingerprint", "history", "retrieval", "vectors"},
     # The pointer and its rules: builds are collections, and a verdict is bound to a policy.
     "production": {"indexing"},
-    "promotion": {"fingerprint", "indexing", "production"},
+    "promotion": {"fingerprint", "indexing", "production", "runfiles"},
 }
 """The few arrows between stages, besides retrieval -> indexing -> embedding. vectors is the cache both share."""
 LARGEST = 300

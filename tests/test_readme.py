@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.domain import Judged
-from tasks.registry import METRICS, metric
+from tasks.registry import METRICS, Judged, metric
 from tests.conftest import ROOT
 
 README = ROOT / "README.md"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tasks.comparison import EPSILON
 from tasks.domain import Exam, Reason
 from tasks.errors import counted, named
+from tasks.gate.allowances import unexcused
 from tasks.registry import METRICS, check
-from tasks.settings import Gate
+from tasks.settings import EPSILON, Gate
 
 
 @check("newly_failing", level="gated")
@@ -19,7 +19,8 @@ def newly_failing(exam: Exam) -> Iterator[Reason]:
     """No case that passed in the baseline fails now, beyond the slack."""
     gate = exam.suite.gates.get("newly_failing")
     changes = exam.comparison.changes
-    failing, passing = _changed(changes, "newly_failing"), _changed(changes, "newly_passing")
+    failing = unexcused(exam, "newly_failing", _changed(changes, "newly_failing"))
+    passing = _changed(changes, "newly_passing")
     if gate is not None and failing and _beyond(gate, len(failing), exam):
         sentence = f"{counted(len(failing), 'case')} newly failing: {named(failing)}"
         if len(passing) > len(failing):
@@ -39,10 +40,11 @@ def unbaselined_failing(exam: Exam) -> Iterator[Reason]:
     changes = exam.comparison.changes
     failing = changes[changes["change"] == "unbaselined_failing"]
     grave = failing[failing["canary"].astype(bool) | failing["tier_gold"].astype(bool)]["case"].tolist()
+    rest = unexcused(exam, "unbaselined_failing", [case for case in failing["case"] if case not in grave])
+    grave = unexcused(exam, "unbaselined_failing", grave)
     if grave:
         sentence = f"{counted(len(grave), 'new canary or tier-gold case')} failing: {named(grave)}"
         yield Reason("unbaselined_failing", "critical", sentence, tuple(grave))
-    rest = [case for case in failing["case"] if case not in grave]
     if gate is not None and rest and _beyond(gate, len(rest), exam):
         sentence = f"{counted(len(rest), 'case')} new since the baseline and failing: {named(rest)}"
         yield Reason("unbaselined_failing", gate.level, sentence, tuple(rest))
@@ -60,6 +62,7 @@ def canaries(exam: Exam) -> Iterator[Reason]:
         for case, kind in zip(birds["id"], birds["kind"], strict=True)
         if kind != "no_match" and found.get(case, 0.0) < exam.suite.pass_mark - EPSILON
     ]
+    failing = unexcused(exam, "canaries", failing)
     if failing:
         yield Reason(
             "canaries", "critical", f"{counted(len(failing), 'canary case')} failing: {named(failing)}", tuple(failing)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tasks.comparison import EPSILON
 from tasks.domain import Exam, Reason
-from tasks.registry import METRICS, Metric, check, metric_of
-from tasks.settings import GATED_COUNTS, Gate
+from tasks.registry import METRICS, Aggregate, Metric, check, metric_of
+from tasks.settings import EPSILON, GATED_COUNTS, Gate
+from tasks.statistics import ALPHA, holm
+from tasks.tables import FIGURE_COLUMNS
 
 
 @check("comparable", level="inconclusive")
@@ -29,7 +30,7 @@ def comparable(exam: Exam) -> Iterator[Reason]:
 def some_gate(exam: Exam) -> Iterator[Reason]:
     """At least one critical gate looked at where gold stands, for at least one case."""
     for name, gate in _gates(exam):
-        if gate.level == "critical" and (name in GATED_COUNTS or METRICS[name.partition("@")[0]].judges_gold):
+        if gate.level == "critical" and (name in GATED_COUNTS or metric_of(name)[0].judges_gold):
             key = METRICS["contract"].key(exam.suite.top_k) if name in GATED_COUNTS else _key(exam, name)
             if _figure(exam, key)["n"]:
                 return
@@ -40,6 +41,7 @@ def some_gate(exam: Exam) -> Iterator[Reason]:
 @check("limits", level="gated")
 def limits(exam: Exam) -> Iterator[Reason]:
     """Every gated metric stays within its tolerance, floor and ceiling."""
+    ps = _adjusted(exam)
     for name, gate in _gates(exam):
         if name in GATED_COUNTS:
             continue
@@ -55,24 +57,106 @@ def limits(exam: Exam) -> Iterator[Reason]:
             level = "inconclusive" if gate.level == "critical" else gate.level
             yield Reason(f"limits.{name}", level, sentence, code="underpowered" if level == "inconclusive" else "")
             continue
-        for sentence in _broken_limits(key, part, gate, figure, exam):
-            yield Reason(f"limits.{name}", gate.level, f"{sentence}, n = {n}")
+        adjusted = ps.get(name, 1.0)
+        for gravity, sentence in _broken_limits(key, part, gate, figure, adjusted):
+            code = "underpowered" if gravity == "inconclusive" else ""
+            yield Reason(f"limits.{name}", gravity, f"{sentence}, n = {n}", code=code)
         if gate.tolerance is not None and exam.baseline and math.isnan(figure["baseline"]) and not exam.comparison.incomparable:
             level = "supporting" if gate.level == "critical" else gate.level
             yield Reason(f"limits.{name}", level, f"{key} {now:.3f} is new: the baseline has no figure, so it was not judged")
 
 
-def _broken_limits(key: str, part: Metric, gate: Gate, figure: pd.Series, exam: Exam) -> Iterator[str]:
+def _adjusted(exam: Exam) -> dict[str, float]:
+    """The p of each critical gate with the rule `significant`, adjusted for there being several."""
+    tested = [name for name, gate in _gates(exam) if gate.rule == "significant" and gate.level == "critical"]
+    ps = [float(_figure(exam, _key(exam, name))["p"]) for name in tested]
+    return dict(zip(tested, holm([1.0 if math.isnan(p) else p for p in ps]), strict=True))
+
+
+def _broken_limits(
+    key: str, part: Metric | Aggregate, gate: Gate, figure: pd.Series, adjusted: float
+) -> Iterator[tuple[str, str]]:
+    """What a figure does beyond what its gate allows, or what so few cases cannot say: (level, sentence)."""
     now, delta = figure["current"], figure["delta"]
-    worse = -delta if part.higher_is_better else delta
-    if gate.tolerance is not None and worse > gate.tolerance + EPSILON:
-        verb = "fell" if part.higher_is_better else "rose"
-        change = f"{key} {verb} by {abs(delta):.3f} ({figure['baseline']:.3f} to {now:.3f})"
-        yield f"{change}; {gate.tolerance:g} is allowed"
+    if gate.tolerance is not None and not math.isnan(delta):
+        yield from _fallen(key, part, gate, figure, adjusted)
+    about = "" if math.isnan(figure["low"]) or not math.isnan(delta) else f" ({_interval(figure)})"
     if gate.floor is not None and now < gate.floor - EPSILON:
-        yield f"{key} is {now:.3f}, below its floor of {gate.floor:g}"
+        yield gate.level, f"{key} is {now:.3f}{about}, below its floor of {gate.floor:g}"
     if gate.ceiling is not None and now > gate.ceiling + EPSILON:
-        yield f"{key} is {now:.3f}, above its ceiling of {gate.ceiling:g}"
+        yield gate.level, f"{key} is {now:.3f}{about}, above its ceiling of {gate.ceiling:g}"
+
+
+def _fallen(key: str, part: Metric | Aggregate, gate: Gate, figure: pd.Series, adjusted: float) -> Iterator[tuple[str, str]]:
+    assert gate.tolerance is not None
+    delta = figure["delta"]
+    worse = -delta if part.higher_is_better else delta
+    verb = "fell" if part.higher_is_better else "rose"
+    change = f"{key} {verb} by {abs(delta):.3f} ({figure['baseline']:.3f} to {figure['current']:.3f}, {_interval(figure)})"
+    allowed = f"{gate.tolerance:g} is allowed"
+    unsure = "inconclusive" if gate.level == "critical" else gate.level
+    beyond = worse > gate.tolerance + EPSILON
+    if gate.rule == "significant":
+        if beyond and adjusted <= ALPHA:
+            yield gate.level, f"{change}; {allowed}, p = {adjusted:.4f}"
+        elif beyond:
+            yield unsure, f"{change}; {allowed}, and chance alone could do it (p = {adjusted:.4f})"
+        elif figure["visible"] > gate.tolerance + EPSILON:
+            yield unsure, f"{key}: only a fall beyond {figure['visible']:.3f} would show; the tolerance is {gate.tolerance:g}"
+    elif beyond:
+        yield gate.level, f"{change}; {allowed}"
+    elif gate.rule == "noninferior":
+        worst = -figure["low"] if part.higher_is_better else figure["high"]
+        if worst > gate.tolerance + EPSILON:
+            yield unsure, f"{key}: a change of {_interval(figure)} does not exclude a worsening beyond {gate.tolerance:g}"
+
+
+def _interval(figure: pd.Series) -> str:
+    return f"95 % interval {figure['low']:+.3f} to {figure['high']:+.3f}"
+
+
+@check("slices", level="gated")
+def slices(exam: Exam) -> Iterator[Reason]:
+    """Every [[slice]] stays within its tolerance; one of fewer than `min_n` cases informs and cannot block."""
+    figures = exam.comparison.figures
+    own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] != "")]
+    for rule in exam.suite.slices:
+        key = _key(exam, rule.metric)
+        part, _ = metric_of(key)
+        found = own[(own["metric"] == key) & own["slice"].str.startswith(f"{rule.by}=") & own["delta"].notna()]
+        if found.empty and exam.baseline and not exam.comparison.incomparable:
+            level = "inconclusive" if rule.level == "critical" else rule.level
+            sentence = f"slice by {rule.by}: {key} was not measured for any part of the cases"
+            yield Reason("slices", level, sentence, code="underpowered" if level == "inconclusive" else "")
+        for _, figure in found.iterrows():
+            worse = figure["delta"] * (-1 if part.higher_is_better else 1)
+            if worse > rule.tolerance + EPSILON:
+                small = figure["n"] < rule.min_n
+                verb = "fell" if part.higher_is_better else "rose"
+                sentence = (
+                    f"{figure['slice']}: {key} {verb} by {worse:.3f} ({figure['baseline']:.3f} to {figure['current']:.3f}, "
+                    f"{_interval(figure)}); {rule.tolerance:g} is allowed, n = {figure['n']}"
+                )
+                note = f" (below min_n = {rule.min_n}: informs only)" if small else ""
+                yield Reason("slices", "advisory" if small else rule.level, sentence + note)
+
+
+@check("filtered_fidelity", level="gated")
+def filtered_fidelity(exam: Exam) -> Iterator[Reason]:
+    """The index finds what exact search finds in the filtered cases apart, where many a graph loses most."""
+    figures = exam.comparison.figures
+    for name, gate in _gates(exam):
+        if name.partition("@")[0] == "fidelity" and gate.floor is not None:
+            key = _key(exam, name)
+            own = figures[(figures["slice"] == "filtered=yes") & (figures["metric"] == key)]
+            for _, figure in own.iterrows():
+                if figure["n"] and figure["current"] < gate.floor - EPSILON:
+                    sentence = f"{key} is {figure['current']:.3f} in filtered cases, below its floor of {gate.floor:g}"
+                    yield Reason("filtered_fidelity", gate.level, f"{sentence}, n = {figure['n']}")
+
+
+_NOTHING = pd.Series({name: 0 if name == "n" else math.nan for name in FIGURE_COLUMNS})
+"""A figure that was not measured at all."""
 
 
 def _gates(exam: Exam) -> list[tuple[str, Gate]]:
@@ -89,4 +173,4 @@ def _figure(exam: Exam, key: str) -> pd.Series:
     """The method's figure over all compared cases; over all asked ones where only a limit is to be held."""
     figures = exam.comparison.figures
     own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] == "") & (figures["metric"] == key)]
-    return own.iloc[0]
+    return own.iloc[0] if len(own) else _NOTHING

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tasks.comparison import EPSILON
 from tasks.domain import Exam, Outcome, Reason
 from tasks.errors import counted, named
+from tasks.gate.allowances import unexcused
 from tasks.registry import METRICS, check
+from tasks.settings import EPSILON
 from tasks.tables import REFERENCE
 
 MAX_FAILED = 0.20
@@ -54,6 +55,8 @@ def vanished_gold(exam: Exam) -> Iterator[Reason]:
     """Every gold card, and every excerpt that is evidence, is still in the knowledge base."""
     by_loss: dict[tuple[str, str], list[str]] = {}
     for lost in exam.vanished:
+        if not unexcused(exam, "vanished_gold", [lost.case]):
+            continue
         by_loss.setdefault((lost.card, lost.excerpt), []).append(lost.case)
     for (card, excerpt), cases in sorted(by_loss.items()):
         what = f"evidence '{excerpt[:60]}' gone from card '{card}'" if excerpt else f"card '{card}'"

@@ -1,13 +1,15 @@
-"""The supply contract of a case: is what a correct answer needs there."""
+"""The supply contract of a case: is what a correct answer needs there, and what stands beside it."""
 
 from __future__ import annotations
 
-from tasks.domain import Judged
+import math
+
 from tasks.metrics.ranking import contract
-from tasks.registry import metric
+from tasks.registry import Judged, metric
 
 PASS = 0.9
 """The share of its groups a case must find before its quality is above 0."""
+_SLACK = 1e-9
 
 
 @metric("quality", source="kbgate's supply contract")
@@ -17,3 +19,50 @@ def quality(case: Judged, k: int) -> float | None:
     if found is None:
         return None
     return max(0.0, (round(found, 6) - PASS) * 10)
+
+
+@metric("failing", source="kbgate's supply contract", higher_is_better=False)
+def failing(case: Judged, k: int) -> float | None:
+    """1 if the contract is below 0.90, else 0; its mean is the share of failing cases."""
+    found = contract.compute(case, k)
+    return None if found is None else float(found < PASS - _SLACK)
+
+
+@metric("noise", source="kbgate's supply contract", higher_is_better=False, judges_gold=False, monotone=False)
+def noise(case: Judged, k: int) -> float | None:
+    """Share of the top k that scores below the worst card the answer needs.
+
+    Of a group the best card counts, of all groups the worst of these. Not defined where a group is missing in the top k:
+    a 0 would reward failure. Over k also where fewer came back.
+    """
+    top = case.ranking[:k]
+    if not case.has_gold or any(group.isdisjoint(top) for group in case.groups):
+        return None
+    scores = case.scores or tuple(-float(rank) for rank in range(len(case.ranking)))
+    of = dict(zip(case.ranking, scores, strict=True))
+    threshold = min(max(of[card] for card in top if card in group) for group in case.groups)
+    return sum(of[card] < threshold for card in top) / k
+
+
+@metric(
+    "unjudged_above_gold",
+    source="kbgate: label review",
+    higher_is_better=False,
+    judges_gold=False,
+    high=math.inf,
+    monotone=False,
+    unit="cards",
+)
+def unjudged_above_gold(case: Judged, k: int) -> float | None:
+    """Number of cards in the top k that nobody judged and that stand above the first gold card, or k without any."""
+    if not case.has_gold:
+        return None
+    gold = frozenset().union(*case.groups)
+    first = next((place for place, card in enumerate(case.ranking[:k]) if card in gold), k)
+    return float(sum(card not in case.grades for card in case.ranking[:first]))
+
+
+@metric("redundancy", source="kbgate: texts that repeat each other", higher_is_better=False, judges_gold=False, monotone=False)
+def redundancy(case: Judged, k: int) -> float | None:
+    """Share of the top k whose text, letter case, spaces and punctuation aside, stands on a card above it already."""
+    return sum(card in case.repeats for card in case.ranking[:k]) / k if case.ranking else None

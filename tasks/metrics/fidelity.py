@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.domain import Judged
-from tasks.registry import metric
+from tasks.registry import Judged, metric
 
 
 @metric(

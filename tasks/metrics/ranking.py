@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tasks.domain import Judged
-from tasks.registry import metric
+from tasks.registry import Judged, metric
 
 MANNING = "Manning, Raghavan & Schütze 2008, chapter 8"
 

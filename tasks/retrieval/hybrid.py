@@ -41,4 +41,5 @@ def _joined(answers: Sequence[Ranked], suite: Suite) -> Ranked:
             return Ranked(answer.outcome, {}, ms, extended, answer.detail)
     lanes = {lane: list(hits) for answer in answers for lane, hits in answer.lanes.items()}
     hits = fuse(list(lanes.values()), suite)
-    return Ranked(Outcome.ANSWERED if hits else Outcome.EMPTY, {"hybrid": hits, **lanes}, ms, extended)
+    lane_ms = {lane: answer.ms for answer in answers for lane in answer.lanes}
+    return Ranked(Outcome.ANSWERED if hits else Outcome.EMPTY, {"hybrid": hits, **lanes}, ms, extended, lane_ms=lane_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,14 +37,16 @@ def retrieve(suite: Suite, index: Index, cases: pd.DataFrame, vectors: Vectors, 
     given = method.connect(index, suite)(questions, k)
     if len(given) != len(questions):
         raise Unmeasured(f"{method.name} answered {len(given)} of {len(questions)} questions")
+    given = [_above(answer, method, suite) for answer in given]
     eligible, cards = Eligible(index), set(index.members["card"])
     answers = [
         _checked(answer, method, eligible.cards(question.where or {}), cards, suite)
         for answer, question in zip(given, questions, strict=True)
     ]
-    exact = _references(method, index, suite, questions, answers)
+    exact, exact_ms = _references(method, index, suite, questions, answers)
     hits, lines = [], []
-    for case, question, answer, reference in zip(cases["id"], questions, answers, exact, strict=True):
+    rows = zip(cases["id"], questions, answers, exact, strict=True)
+    for place, (case, question, answer, reference) in enumerate(rows):
         for lane, ranking in {**answer.lanes, **reference}.items():
             hits += [(lane, case, rank, card, score) for rank, (card, score) in enumerate(ranking, start=1)]
         where = question.where or {}
@@ -56,6 +59,7 @@ def retrieve(suite: Suite, index: Index, cases: pd.DataFrame, vectors: Vectors, 
                 answer.extended,
                 answer.detail,
                 canonical(where),
+                {lane: round(ms, 3) for lane, ms in {**answer.lane_ms, **exact_ms[place]}.items()},
             )
         )
     return Run(
@@ -64,6 +68,17 @@ def retrieve(suite: Suite, index: Index, cases: pd.DataFrame, vectors: Vectors, 
         pd.DataFrame(lines, columns=list(ANSWER_COLUMNS)),
         mode,
     )
+
+
+def _above(answer: Ranked, method: Retriever, suite: Suite) -> Ranked:
+    """The answer without the cards whose cosine is below `min_similarity`, or that the cosine lane did not bring."""
+    least = suite.retrieval.min_similarity
+    if least is None or not answer.outcome.measured:
+        return answer
+    lane = next(name for name in ("dense", "exact") if name in answer.lanes)
+    near = {card for card, cosine in answer.lanes[lane] if cosine >= least}
+    kept = [(card, points) for card, points in answer.lanes[method.name] if card in near]
+    return dataclasses.replace(answer, lanes={**answer.lanes, method.name: kept})
 
 
 def _checked(answer: Ranked, method: Retriever, eligible: int, cards: set[str], suite: Suite) -> Ranked:
@@ -76,21 +91,21 @@ def _checked(answer: Ranked, method: Retriever, eligible: int, cards: set[str], 
             outcome, detail = Outcome.TIMEOUT, f"{answer.ms / 1000:.1f} s; {suite.retrieval.timeout_s:g} s are allowed"
         elif broken := fault(hits, dict.fromkeys(cards)):
             outcome, detail = Outcome.MALFORMED, broken
-        elif len(hits) < least and not method.short_list_is_legal:
+        elif len(hits) < least and not method.short_list_is_legal and suite.retrieval.min_similarity is None:
             outcome, detail = Outcome.MALFORMED, f"{len(hits)} cards where {least} are eligible"
         else:
             outcome = Outcome.ANSWERED if hits else Outcome.EMPTY
-    return Ranked(outcome, answer.lanes if outcome.measured else {}, answer.ms, answer.extended, detail)
+    return dataclasses.replace(answer, outcome=outcome, lanes=answer.lanes if outcome.measured else {}, detail=detail)
 
 
 def _references(
     method: Retriever, index: Index, suite: Suite, questions: Sequence[Question], answers: Sequence[Ranked]
-) -> list[dict[str, Hits]]:
+) -> tuple[list[dict[str, Hits]], list[dict[str, float]]]:
     """For each question, the exact lane beside each approximate one, and the method's ranking had it used them."""
     lanes = method.lanes or (method.name,)
     exact = {lane: RETRIEVERS[lane].reference for lane in lanes if RETRIEVERS[lane].reference}
     if not exact:
-        return [{} for _ in questions]
+        return [{} for _ in questions], [{} for _ in questions]
     searched = {
         reference: RETRIEVERS[reference].connect(index, suite)(questions, suite.cuts[-1]) for reference in exact.values()
     }
@@ -102,5 +117,9 @@ def _references(
             found.append({})
             continue
         lists = [replaced[exact[lane]] if lane in exact else list(own[lane]) for lane in lanes]
-        found.append({**replaced, REFERENCE: method.fuse(lists, suite) if method.fuse else lists[0]})
-    return found
+        reference = method.fuse(lists, suite) if method.fuse else lists[0]
+        near = {card for card, cosine in replaced["exact"] if cosine >= (suite.retrieval.min_similarity or -1.0)}
+        if suite.retrieval.min_similarity is not None:
+            reference = [(card, points) for card, points in reference if card in near]
+        found.append({**replaced, REFERENCE: reference})
+    return found, [{ref: searched[ref][place].ms for ref in exact.values()} for place in range(len(answers))]

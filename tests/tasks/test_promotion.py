@@ -16,7 +16,7 @@ from tasks.errors import InputError, Refused
 from tasks.indexing import no_embedder, open_store
 from tasks.production import FolderProduction, candidate
 from tasks.promotion import check_verdict, promote, roll_back
-from tasks.runfiles import verdict_document
+from tasks.runfiles import seal_of, verdict_document
 from tests.conftest import read_lines
 from tests.exams import Desk, filler
 
@@ -40,6 +40,18 @@ def built(production: FolderProduction, evaluation: Evaluation) -> Evaluation:
         collection = open_store(place).create_collection(evaluation.build, embedding_function=no_embedder())
         collection.add(ids=["a"], embeddings=np.eye(1, 4, dtype=np.float32))
     return evaluation
+
+
+def sealed(document: dict[str, Any]) -> str:
+    return json.dumps({**document, "seal": seal_of(document)})
+
+
+def test_a_verdict_whose_seal_does_not_fit_opens_no_door(desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    (tmp_path / "verdict.json").write_text(json.dumps({**document, "seal": "0" * 64}))
+    with pytest.raises(Refused, match="its seal does not fit"):
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, document["fingerprints"], NOW)
 
 
 def accepted(desk: Desk) -> Desk:
@@ -139,9 +151,9 @@ def test_the_door_for_other_peoples_tools(spoil: Callable[..., dict[str, Any]], 
     evaluation = exam(accepted(desk))
     document = verdict_document(evaluation)
     file, suite, current = tmp_path / "verdict.json", evaluation.exam.suite, dict(document["fingerprints"])
-    file.write_text(json.dumps(document))
+    file.write_text(sealed(document))
     assert check_verdict(file, suite, current, NOW)["verdict"] == "PASS"
-    file.write_text(json.dumps(spoil(document)))
+    file.write_text(sealed(spoil(document)))
     with pytest.raises(Refused, match=said):
         check_verdict(file, suite, current, NOW)
 
@@ -149,7 +161,7 @@ def test_the_door_for_other_peoples_tools(spoil: Callable[..., dict[str, Any]], 
 def test_validity_judged_on_another_day_opens_no_door(desk: Desk, tmp_path: Path) -> None:
     evaluation = exam(accepted(desk))
     document = verdict_document(evaluation)
-    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    (tmp_path / "verdict.json").write_text(sealed(document))
     suite = evaluation.exam.suite.model_copy(update={"as_of": dt.date(2026, 1, 1)})
     with pytest.raises(Refused, match="validity was judged on 2026-06-01, not 2026-01-01"):
         check_verdict(tmp_path / "verdict.json", suite, document["fingerprints"], NOW)
@@ -168,6 +180,6 @@ def test_a_verdict_that_lacks_a_part_is_bad_input(key: str, desk: Desk, tmp_path
     document = verdict_document(evaluation)
     current = dict(document["fingerprints"])
     del document[key]
-    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    (tmp_path / "verdict.json").write_text(sealed(document))
     with pytest.raises(InputError, match="is no verdict kbgate wrote"):
         check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, current, NOW)

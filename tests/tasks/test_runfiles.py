@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reports.render import render_markdown
-from tasks.runfiles import run_table, trec_judgments, trec_run, verdict_document, write_run
+from tasks.runfiles import digests_of, run_table, seal_of, trec_judgments, trec_run, verdict_document, write_run
 from tests.conftest import ROOT
 from tests.exams import Desk, filler
 
@@ -29,6 +29,7 @@ def evaluation(desk: Desk) -> Any:
 
 def test_the_verdict_is_of_its_schema(desk: Desk) -> None:
     document = verdict_document(evaluation(desk))
+    document |= {"files": {}, "seal": "0" * 64}
     jsonschema.validate(document, SCHEMA, format_checker=jsonschema.FormatChecker())
     json.dumps(document, allow_nan=False)
     with pytest.raises(jsonschema.ValidationError):
@@ -44,7 +45,10 @@ def test_every_file_of_a_run_is_there(desk: Desk) -> None:
     assert {file.name for file in done.folder.iterdir()} == {
         "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
     }  # fmt: skip
-    assert json.loads((done.folder / "verdict.json").read_text()) == document
+    written = json.loads((done.folder / "verdict.json").read_text())
+    assert {name: value for name, value in written.items() if name not in ("files", "seal")} == document
+    assert written["files"] == digests_of(done.folder)
+    assert written["seal"] == seal_of(written)
     table = pd.read_parquet(done.folder / "run.parquet")
     by_case = table.groupby("case")
     raised = by_case.get_group("raised")

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.domain import Judged
-from tasks.registry import METRICS
+from tasks.registry import METRICS, Judged
 
 
 def quality(ranking: list[str], *expected: str, k: int = 10) -> float | None:

@@ -13,8 +13,8 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain import Judged, Run
-from tasks.registry import METRICS, Metric
+from tasks.domain import Run
+from tasks.registry import METRICS, Judged, Metric
 from tasks.retrieval.hybrid import fuse
 from tasks.retrieval.lanes import ranked
 from tasks.runfiles import trec_judgments, trec_run

@@ -1,0 +1,24 @@
+"""Dated exceptions: a fall that is meant, for one case and one check, until a day. Afterwards it is as if it were not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tasks.domain import Exam, Reason
+from tasks.registry import check
+
+
+def unexcused(exam: Exam, name: str, cases: Iterable[str]) -> list[str]:
+    """The cases that no allowance in force excuses from the check."""
+    excused = {a.case for a in exam.suite.allowances if a.check == name and exam.today <= a.until}
+    return [case for case in cases if case not in excused]
+
+
+@check("allowances", level="advisory")
+def allowances(exam: Exam) -> Iterator[Reason]:
+    """Every exception says whom it excuses and until when, and one that has ended says so."""
+    for allow in exam.suite.allowances:
+        ended = exam.today > allow.until
+        says = "ended on" if ended else "is in force until"
+        sentence = f"the allowance for {allow.case} ({allow.check}: {allow.reason}) {says} {allow.until.isoformat()}"
+        yield Reason("allowances", "advisory", sentence, (allow.case,))

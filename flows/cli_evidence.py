@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows.options import EXIT_CODES
+from flows import evaluate as exam
+from flows.options import EXIT_CODES, SuiteFolder
 from tasks.domain import Inputs
 from tasks.errors import InputError, Problem
 
@@ -15,6 +17,7 @@ from tasks.errors import InputError, Problem
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     app.command("verify", epilog=EXIT_CODES)(verify)
+    app.command("calibrate", epilog=EXIT_CODES)(calibrate)
 
 
 def verify(
@@ -40,4 +43,27 @@ def verify(
         print(f"{len(differences)} differences: the run does not say what its rankings say")
         return 1
     print(f"all {len(document['figures'])} figures and the verdict {document['verdict']} follow from the rankings of {run}")
+    return 0
+
+
+def calibrate(
+    suite: SuiteFolder,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Examinations of the same beside the first.")] = 3,
+    write: Annotated[bool, typer.Option("--write", help="Write calibration.json into the suite's folder.")] = False,
+) -> int:
+    """Say what a verdict of this suite is worth: its noise, its false alarms, the falls it can see; proposes limits."""
+    from tasks import stages
+    from tasks.studies import calibration
+
+    inputs = exam.load(stages.load_suite(suite), exam.home())
+    material = exam.prepare(inputs, exam.home())
+    cases, settings = inputs.golden.cases, inputs.suite
+    vectors = stages.embed_queries(settings, material.model, cases, exam.home() / "vectors")
+    fast = stages.select_fast(cases, settings.fast)
+    lines = stages.read_history(exam.home(), settings.name)
+    found = calibration.calibrate(inputs, material, vectors, fast, exam.day_of(settings), lines, repeats)
+    for line in calibration.lines_of(found):
+        print(line)
+    if write:
+        stages.write_text(settings.folder / "calibration.json", json.dumps(calibration.told(found), indent=2) + "\n")
     return 0

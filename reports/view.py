@@ -94,11 +94,11 @@ def view(evaluation: Evaluation, document: dict[str, Any]) -> View:
 
 
 def _first(evaluation: Evaluation) -> str:
-    """The gravest reason, or that nothing fell; and always what so few cases could not have shown."""
+    """The gravest reason, or that nothing fell; and, on green, what so few cases could not have shown."""
     verdict, exam = evaluation.verdict, evaluation.exam
     said = verdict.reasons[0].sentence if verdict.reasons else "nothing fell beyond what is allowed"
     blind = exam.comparison.blind_spot(exam.run.method, f"contract@{exam.suite.top_k}")
-    return f"{said}; {blind}" if blind else said
+    return f"{said}; {blind}" if blind and verdict.exit_code == 0 else said
 
 
 def _limits(evaluation: Evaluation) -> dict[str, str]:

@@ -127,7 +127,7 @@ def test_a_regression_is_accepted_only_knowingly_and_leaves_its_reason(desk: Des
     worse = {**rankings, "a": MISS}
     with pytest.raises(Refused, match="1 case newly failing: a"):
         desk.accept(worse)
-    with pytest.raises(Refused, match="worse than the anchor, twice its tolerance of 0.02 is allowed"):
+    with pytest.raises(Refused, match=r"worse than the anchor, twice its tolerance of 0.02 is allowed"):
         desk.accept(worse, accept_regression=True)
     accepted = desk.accept(worse, accept_regression=True, anchor=True)
     assert accepted.summary["accepted"] == {

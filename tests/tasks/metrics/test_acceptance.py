@@ -25,3 +25,45 @@ def test_between_ninety_and_a_hundred_percent_it_rises_in_a_line() -> None:
     cards = [f"c{n}" for n in range(20)]
     assert quality(cards[:19], *cards, k=20) == pytest.approx(0.5)
     assert quality(cards[:18], *cards, k=20) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "groups", "scores", "expected"),
+    [
+        ("abcdefghij", ["a"], None, 0.9),
+        ("abcdefghij", ["c"], None, 0.7),
+        ("abcdefghij", ["a", "c"], None, 0.7),
+        ("abcdefghij", ["ac"], None, 0.9),
+        ("abcdefghij", ["a", "z"], None, None),
+        ("abc", ["a"], (0.5, 0.5, 0.1), 0.1),
+    ],
+)
+def test_noise_is_what_scores_below_the_worst_needed_card(
+    ranking: str, groups: list[str], scores: tuple[float, ...] | None, expected: float | None
+) -> None:
+    golds = tuple(frozenset(group) for group in groups)
+    assert METRICS["noise"].compute(Judged(tuple(ranking), golds, {"a": 1.0}, scores=scores or ()), 10) == expected
+
+
+def test_unjudged_cards_above_the_gold() -> None:
+    case = Judged(("x", "r", "y", "a"), (frozenset({"a"}),), {"a": 2.0, "r": 1.0})
+    assert METRICS["unjudged_above_gold"].compute(case, 5) == 2.0
+    assert METRICS["unjudged_above_gold"].compute(case, 1) == 1.0
+
+
+def test_redundancy_counts_what_stands_above_already() -> None:
+    assert METRICS["redundancy"].compute(Judged(("a", "b", "c"), repeats=frozenset("c")), 4) == 0.25
+
+
+def test_failing_is_below_ninety_percent() -> None:
+    groups = tuple(frozenset({card}) for card in "abcdefghij")
+    assert METRICS["failing"].compute(Judged(tuple("abcdefghi"), groups, {"a": 1.0}), 10) == 0.0
+    assert METRICS["failing"].compute(Judged(tuple("abcdefgh"), groups, {"a": 1.0}), 10) == 1.0
+
+
+def test_stability_is_jaccard_with_what_was_accepted() -> None:
+    case = Judged(tuple("abc"), accepted=("b", "a", "d"))
+    assert METRICS["stability"].compute(case, 3) == 0.5
+    assert METRICS["stability"].compute(case, 5) is None
+    assert METRICS["top1_agreement"].compute(case, 3) == 0.0
+    assert METRICS["stability"].compute(Judged(tuple("abc")), 3) is None

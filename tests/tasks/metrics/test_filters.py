@@ -16,6 +16,7 @@ from tasks.scoring import Judge
 from tasks.settings import Kb, Suite
 from tasks.tables import rows_of
 from tests.conftest import write_lines
+from tests.exams import Desk
 
 DOCUMENTS = [("d1", "en-US", "acme"), ("d2", "en-GB", "acme"), ("d3", "fr-FR", "acme"), ("d4", "en-US", "acme"),
              ("d5", "en-US", "other"), ("d6", "en-US", "acme")]  # fmt: skip
@@ -81,3 +82,16 @@ def test_gold_the_asker_may_not_see_is_no_gold(tmp_path: Path) -> None:
     assert METRICS["contract"].compute(judge("none", ("b",)), 5) is None
     assert METRICS["false_exclusion"].compute(judge("none", ("b",)), 5) is None
     assert METRICS["leakage"].compute(judge("none", ("b",)), 5) == 0.0
+
+
+def test_a_filter_beside_the_right_one(desk: Desk) -> None:
+    """Tier silver is six cards, domain x four, both three, and its asker may see all."""
+    for n, card in enumerate(desk.cards):
+        card["tier"] = "silver" if n < 6 else ""
+        card["domain"] = "x" if 3 <= n < 7 else ""
+    desk.case("a", filter={"tier": "silver"}, right_filter={"domain": "x"})
+    desk.case("b", filter={"tier": "silver"})
+    figures = desk.exam({"a": ["c0"], "b": ["c0"]}).scores.figures
+    own = figures[figures["metric"].str.startswith("predicate")]
+    assert dict(zip(own["metric"], own["value"], strict=True)) == {"predicate_precision": 0.5, "predicate_recall": 0.75}
+    assert set(own["case"]) == {"a"}

@@ -12,17 +12,24 @@ import pandas as pd
 import pytest
 
 from tasks.runfiles import digests_of, seal_of
-from tests.conftest import edit_lines, edit_text
+from tests.conftest import MEDICATION, edit_lines, edit_text
 
 CLI = Callable[..., int]
 
 
+@pytest.fixture(scope="module")
+def examined(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A suite that lost a card, and the run that said so; examined once for all tests."""
+    from flows import evaluate
+
+    suite = Path(shutil.copytree(MEDICATION, tmp_path_factory.mktemp("verified") / "medication"))
+    edit_lines(suite / "cards.jsonl", lambda row: None if row["id"] == "epilepsy-missed" else row)
+    return suite, evaluate.run(str(suite), home=str(home)).folder
+
+
 @pytest.fixture
-def done(kbgate: CLI, medication: Path, home: Path, tmp_path: Path) -> Path:
-    edit_lines(medication / "cards.jsonl", lambda row: None if row["id"] == "epilepsy-missed" else row)
-    assert kbgate("evaluate", medication) == 1
-    newest = max((home / "runs" / "medication").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
-    return Path(shutil.copytree(newest, tmp_path / "run"))
+def done(examined: tuple[Path, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(examined[1], tmp_path / "run"))
 
 
 def edit_verdict(folder: Path, edit: Callable[[dict[str, Any]], None], reseal: bool = True) -> None:
@@ -81,9 +88,10 @@ def test_what_only_the_seal_guards(done: Path, kbgate: CLI) -> None:
 
 
 def test_other_inputs_are_said_not_guessed(
-    done: Path, medication: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+    examined: tuple[Path, Path], done: Path, tmp_path: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    edit_text(medication / "suite.toml", "contract = {tolerance = 0.02}", "contract = {tolerance = 0.5}")
-    assert kbgate("verify", done) == 2
+    suite = Path(shutil.copytree(examined[0], tmp_path / "other"))
+    edit_text(suite / "suite.toml", "contract = {tolerance = 0.02}", "contract = {tolerance = 0.5}")
+    assert kbgate("verify", done, "--suite", suite) == 2
     assert "its policy was" in capsys.readouterr().err
     assert kbgate("verify", done / "nowhere") == 2

@@ -62,8 +62,8 @@ def method_figures(
 
 
 def _told_by_slice(suite: Suite, keys: list[str]) -> list[int]:
-    """Places of the figures a slice has: those at the verdict's k, without a cut-off, or named by a [[slice]]."""
-    asked = {part.metric for part in suite.slices}
+    """Places of the figures a slice has: those at the verdict's k, without a cut-off, or named by a [[slice]] or a gate."""
+    asked = {*(part.metric for part in suite.slices), *suite.gates}
     return [place for place, key in enumerate(keys) if key in asked or metric_of(key)[1] in (None, suite.top_k)]
 
 

@@ -30,7 +30,9 @@ def acceptance(exam: Exam) -> Iterator[Reason]:
         share = f"{counted(len(failing), 'case')} of {n} fail, a share of {demands.failing_share:g} is allowed"
         yield Reason("acceptance", demands.level, f"{share}: {named(failing)}", tuple(failing))
     placed = exam.scores.placements
-    curated = set(placed.loc[placed["tier_gold"].astype(bool), "case"])
+    known = exam.baseline.cases if exam.baseline else {}
+    curated = {case for case, row in known.items() if row["tier_gold"]}
+    curated |= set(placed.loc[placed["tier_gold"].astype(bool), "case"])
     grave = unexcused(exam, "acceptance", [case for case in failing if case in curated])
     if grave:
         sentence = f"{counted(len(grave), 'case')} with a tier-gold answer failing, none may: {named(grave)}"

@@ -57,7 +57,7 @@ def limits(exam: Exam) -> Iterator[Reason]:
             level = "inconclusive" if gate.level == "critical" else gate.level
             yield Reason(f"limits.{name}", level, sentence, code="underpowered" if level == "inconclusive" else "")
             continue
-        adjusted = ps.get(name, 1.0)
+        adjusted = ps.get(name, float(figure["p"]))
         for gravity, sentence in _broken_limits(key, part, gate, figure, adjusted):
             code = "underpowered" if gravity == "inconclusive" else ""
             yield Reason(f"limits.{name}", gravity, f"{sentence}, n = {n}", code=code)

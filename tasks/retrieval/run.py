@@ -37,10 +37,9 @@ def retrieve(suite: Suite, index: Index, cases: pd.DataFrame, vectors: Vectors, 
     given = method.connect(index, suite)(questions, k)
     if len(given) != len(questions):
         raise Unmeasured(f"{method.name} answered {len(given)} of {len(questions)} questions")
-    given = [_above(answer, method, suite) for answer in given]
     eligible, cards = Eligible(index), set(index.members["card"])
     answers = [
-        _checked(answer, method, eligible.cards(question.where or {}), cards, suite)
+        _above(_checked(answer, method, eligible.cards(question.where or {}), cards, suite), method, suite)
         for answer, question in zip(given, questions, strict=True)
     ]
     exact, exact_ms = _references(method, index, suite, questions, answers)
@@ -75,10 +74,11 @@ def _above(answer: Ranked, method: Retriever, suite: Suite) -> Ranked:
     least = suite.retrieval.min_similarity
     if least is None or not answer.outcome.measured:
         return answer
-    lane = next(name for name in ("dense", "exact") if name in answer.lanes)
+    lane = next((name for name in ("dense", "exact") if name in answer.lanes), method.name)
     near = {card for card, cosine in answer.lanes[lane] if cosine >= least}
     kept = [(card, points) for card, points in answer.lanes[method.name] if card in near]
-    return dataclasses.replace(answer, lanes={**answer.lanes, method.name: kept})
+    outcome = Outcome.ANSWERED if kept else Outcome.EMPTY
+    return dataclasses.replace(answer, outcome=outcome, lanes={**answer.lanes, method.name: kept})
 
 
 def _checked(answer: Ranked, method: Retriever, eligible: int, cards: set[str], suite: Suite) -> Ranked:
@@ -91,7 +91,7 @@ def _checked(answer: Ranked, method: Retriever, eligible: int, cards: set[str], 
             outcome, detail = Outcome.TIMEOUT, f"{answer.ms / 1000:.1f} s; {suite.retrieval.timeout_s:g} s are allowed"
         elif broken := fault(hits, dict.fromkeys(cards)):
             outcome, detail = Outcome.MALFORMED, broken
-        elif len(hits) < least and not method.short_list_is_legal and suite.retrieval.min_similarity is None:
+        elif len(hits) < least and not method.short_list_is_legal:
             outcome, detail = Outcome.MALFORMED, f"{len(hits)} cards where {least} are eligible"
         else:
             outcome = Outcome.ANSWERED if hits else Outcome.EMPTY
@@ -118,8 +118,9 @@ def _references(
             continue
         lists = [replaced[exact[lane]] if lane in exact else list(own[lane]) for lane in lanes]
         reference = method.fuse(lists, suite) if method.fuse else lists[0]
-        near = {card for card, cosine in replaced["exact"] if cosine >= (suite.retrieval.min_similarity or -1.0)}
-        if suite.retrieval.min_similarity is not None:
+        least = suite.retrieval.min_similarity
+        if least is not None:
+            near = {card for card, cosine in replaced["exact"] if cosine >= least}
             reference = [(card, points) for card, points in reference if card in near]
         found.append({**replaced, REFERENCE: reference})
     return found, [{ref: searched[ref][place].ms for ref in exact.values()} for place in range(len(answers))]

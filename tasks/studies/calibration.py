@@ -85,7 +85,11 @@ def calibrate(
         band,
         flips,
         {"observed" if sd is None else f"{sd:g}": false_alarms(suite, tables[0], deltas, sd) for sd in (None, *DEVIATIONS)},
-        {key: round(_lower_bound(values, clusters) - MARGIN, 3) for key, values in own.items()},
+        {
+            key: round(_lower_bound(values, clusters) - MARGIN, 3)
+            for key, values in own.items()
+            if metric_of(key)[0].higher_is_better
+        },
         {key: round(max(2 * band[key], 0.005), 3) for key in own},
         float(np.quantile(noise, 0.95)) if len(noise) else None,
         {
@@ -213,8 +217,9 @@ def lines_of(calibration: Calibration) -> list[str]:
     for name, falls in calibration.detectable.items():
         shown = ", ".join(f"{check} {100 * fall:.1f} points" for check, fall in falls.items())
         lines.append(f"smallest fall seen in 80 % of such golden sets, {name} set: {shown}")
-    for key, floor in calibration.floors.items():
-        lines.append(f"proposed for {key}: floor = {floor:g}, tolerance = {calibration.tolerances[key]:g}")
+    for key, tolerance in calibration.tolerances.items():
+        floor = f"floor = {calibration.floors[key]:g}, " if key in calibration.floors else ""
+        lines.append(f"proposed for {key}: {floor}tolerance = {tolerance:g}")
     if calibration.noise_ceiling is not None:
         lines.append(f"proposed noise ceiling (95 % of the healthy cases are below): {calibration.noise_ceiling:.2f}")
     judged, agreed = calibration.agreement

@@ -143,3 +143,24 @@ def test_an_answer_for_each_question_or_nothing_was_measured(suite: Suite, home:
     monkeypatch.setitem(RETRIEVERS._load(), "faulty", Retriever("faulty", connect))
     with asked(suite, home) as (_, ask, _cases), pytest.raises(Unmeasured, match="answered 2 of 3 questions"):
         ask("faulty")
+
+
+@pytest.mark.parametrize(("least", "found"), [(0.0, 3), (0.99, 0)])
+def test_what_is_less_alike_than_allowed_is_not_answered(least: float, found: int, suite: Suite, home: Path) -> None:
+    other = suite.model_copy(update={"retrieval": Retrieval(method="exact", min_similarity=least)})
+    with asked(suite, home) as (index, _, cases):
+        vectors = embed_queries(suite, identify_model(suite), cases, home)
+        run = retrieve(other, index, cases, vectors, TODAY, "full")
+    hits = run.hits[run.hits["case"] == "sleep"]
+    assert (hits["score"] >= least).all()
+    assert min(len(hits), found) == found
+    outcomes = dict(zip(run.answers["case"], run.answers["outcome"], strict=True))
+    assert outcomes["sleep"] == ("answered" if found else "empty")
+
+
+def test_a_threshold_excuses_no_short_list(suite: Suite, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RETRIEVERS._load(), "faulty", Retriever("faulty", lambda index, suite: each(faulty("short"))))
+    other = suite.model_copy(update={"retrieval": Retrieval(method="faulty", min_similarity=-1.0)})
+    with asked(suite, home) as (index, _, cases):
+        run = retrieve(other, index, cases, embed_queries(suite, identify_model(suite), cases, home), TODAY, "full")
+    assert dict(zip(run.answers["case"], run.answers["outcome"], strict=True))["sleep"] == "malformed"

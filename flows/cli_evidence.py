@@ -10,7 +10,6 @@ import typer
 
 from flows import evaluate as exam
 from flows.options import EXIT_CODES, SuiteFolder
-from tasks.domain import Inputs
 from tasks.errors import InputError, Problem
 
 
@@ -35,8 +34,7 @@ def verify(
         raise InputError([Problem(str(run / "verdict.json"), 0, "says nothing of its inputs; name the folder of a run")])
     floors = {str(name): float(value) for name, value in dict(given.get("floors") or {}).items()}
     settings = stages.load_suite(suite or Path(str(given.get("suite"))), floors)
-    kb, golden, baseline = stages.load_cards(settings), stages.load_golden(settings), stages.read_baseline(settings)
-    differences = stages.verify(run, document, Inputs(settings, kb, golden, baseline))
+    differences = stages.verify(run, document, exam.load(settings, exam.home()))
     for sentence in differences:
         print(sentence)
     if differences:

@@ -68,7 +68,7 @@ def view(evaluation: Evaluation, document: dict[str, Any]) -> View:
     figures = [row for row in document["figures"] if row["n"]]
     own = [row for row in figures if row["lane"] == document["method"]]
     at_k = [row for row in own if row["metric"].endswith(f"@{top_k}") or "@" not in row["metric"]]
-    limits = _limits(evaluation)
+    limits = _limits(evaluation, {row["metric"] for row in document["figures"]})
     whole = [row for row in own if not row["slice"]]
     first = [row for row in whole if row in at_k or row["metric"] in limits]
     headline = {f"contract@{top_k}", f"ndcg@{top_k}", f"hit@{top_k}"}
@@ -101,11 +101,11 @@ def _first(evaluation: Evaluation) -> str:
     return f"{said}; {blind}" if blind and verdict.exit_code == 0 else said
 
 
-def _limits(evaluation: Evaluation) -> dict[str, str]:
+def _limits(evaluation: Evaluation, known: set[str]) -> dict[str, str]:
     """What each gated figure may do, in words."""
     suite, words = evaluation.exam.suite, {"leakage": "none, ever (critical)"}
     for name, gate in suite.gates.items():
-        key = name if "@" in name or name in ("false_exclusion", "leakage") else f"{name}@{suite.top_k}"
+        key = name if name in known else f"{name}@{suite.top_k}"
         parts = [
             f"{word} {value:g}"
             for word, value in (("tolerance", gate.tolerance), ("≥", gate.floor), ("≤", gate.ceiling))
@@ -113,7 +113,7 @@ def _limits(evaluation: Evaluation) -> dict[str, str]:
         ]
         words[key] = f"{', '.join(parts)} ({gate.level})"
     for name, floor in suite.floors.items():
-        key = name if "@" in name else f"{name}@{suite.top_k}"
+        key = name if name in known else f"{name}@{suite.top_k}"
         words[key] = f"{words[key]}, ≥ {floor:g}" if key in words else f"≥ {floor:g} (critical)"
     return words
 

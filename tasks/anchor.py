@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +12,15 @@ from tasks.registry import metric_of
 from tasks.settings import EPSILON
 
 
-def refuse_creep(evaluation: Evaluation) -> None:
-    """Raise `Refused` where small falls add up: beyond twice a tolerance since the last baseline accepted with --anchor."""
+def refuse_creep(evaluation: Evaluation, anchor: bool, accept_regression: bool) -> None:
+    """Raise `Refused` where small falls add up: beyond twice a tolerance since the last baseline accepted with --anchor.
+
+    `anchor`, `accept_regression`: what the person who accepts says. A figure the anchor does not hold (its gate is newer,
+    or k is another) needs a new anchor: what cannot be added up must not be taken for no fall.
+    """
     exam = evaluation.exam
+    if exam.baseline is None or (anchor and accept_regression):
+        return
     figures = exam.comparison.figures
     own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] == "")]
     since = dict(zip(own["metric"], own["since_anchor"], strict=True))
@@ -21,7 +28,9 @@ def refuse_creep(evaluation: Evaluation) -> None:
         if gate.tolerance is None or gate.level == "advisory":
             continue
         part, cut = metric_of(name)
-        fall = since.get(part.key(cut or exam.suite.top_k), float("nan")) * (-1 if part.higher_is_better else 1)
+        fall = since.get(part.key(cut or exam.suite.top_k), math.nan) * (-1 if part.higher_is_better else 1)
+        if math.isnan(fall) and not anchor:
+            raise Refused(f"the anchor holds no {name} to add up falls from; make this run the anchor, knowingly: --anchor")
         if fall > 2 * gate.tolerance + EPSILON:
             raise Refused(
                 f"{name} is {fall:.3f} worse than the anchor, twice its tolerance of {gate.tolerance:g} is allowed: small "

@@ -176,8 +176,7 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool,
         raise Refused("a baseline needs a reason; it stays in the file for whoever reviews it")
     may_be_accepted(evaluation, accept_regression)
     exam = evaluation.exam
-    if not (anchor and accept_regression):
-        refuse_creep(evaluation)
+    refuse_creep(evaluation, anchor, accept_regression)
     anchored = anchor or exam.baseline is None
     cases, cards = _case_rows(evaluation, anchored), _card_rows(exam.kb.cards)
     failing = sorted(exam.comparison.changes.query("change == 'newly_failing'")["case"])

@@ -215,12 +215,12 @@ class Exam:
     run: Run
     scores: Scores
     comparison: Comparison
+    today: dt.date
+    """The day of the run: allowances end and baselines age by it."""
     vanished: tuple[Vanished, ...] = ()
     touched: tuple[str, ...] = ()
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
     announced: tuple[str, ...] = ()
-    today: dt.date = dt.date.min
-    """The day of the run: allowances end and baselines age by it."""
 
 
 @dataclass(frozen=True)

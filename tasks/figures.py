@@ -47,7 +47,8 @@ def method_figures(
         _lose_nothing(metric_of(key)[0], current[:, place], before[:, place])
     clusters = cases["cluster"].to_numpy()
     at_the_cut = _told_by_slice(suite, keys)
-    for name, inside in _slices(cases, scores.placements):
+    known = asked[asked["id"].isin(set(then) | set(ids))].sort_values("id")
+    for name, inside in _slices(known, scores.placements, {case: place for place, case in enumerate(ids)}):
         columns = at_the_cut if name else list(range(len(keys)))
         told = [keys[place] for place in columns]
         block = np.ix_(inside, np.array(columns, dtype=int))
@@ -86,9 +87,14 @@ def _lose_nothing(part: Metric | Aggregate, current: Floats, before: Floats) -> 
         current[np.isnan(before)] = np.nan
 
 
-def _slices(cases: pd.DataFrame, placements: pd.DataFrame) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
-    """All cases, and every part of them by each of `SLICES` that has more than one value, as places in the table."""
-    yield "", np.arange(len(cases))
+def _slices(
+    cases: pd.DataFrame, placements: pd.DataFrame, places: Mapping[str, int]
+) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """All compared cases, and every part of the asked ones that has more than one value, as places in the table.
+
+    A part whose cases were all edited has none: it is a part that was not measured, and must not go unsaid.
+    """
+    yield "", np.arange(len(places))
     of_gold = {row["case"]: row for row in rows_of(placements[["case", "domains", "tiers"]])}
     filtered = [f is not None or e is not None for f, e in zip(cases["filter"], cases["entitled"], strict=True)]
     labels: dict[str, list[list[str]]] = {
@@ -101,7 +107,9 @@ def _slices(cases: pd.DataFrame, placements: pd.DataFrame) -> Iterator[tuple[str
         values = sorted({value for of_case in of_cases for value in of_case})
         if len(values) > 1:
             for value in values:
-                yield f"{by}={value}", np.array([n for n, of_case in enumerate(of_cases) if value in of_case])
+                named = zip(cases["id"], of_cases, strict=True)
+                inside = [places[case] for case, of_case in named if value in of_case and case in places]
+                yield f"{by}={value}", np.array(inside, dtype=int)
 
 
 def _paired(

@@ -18,6 +18,7 @@ from tasks.errors import Problem, UnknownPart, did_you_mean
 from tasks.settings import Suite
 
 T = TypeVar("T")
+Look = TypeVar("Look", bound=Callable[[Exam], Any])
 
 
 class Registry(Mapping[str, T]):
@@ -267,11 +268,11 @@ def chunker(name: str) -> Callable[[T], T]:
     return declare
 
 
-def check(name: str, *, level: str) -> Callable[[T], T]:
+def check(name: str, *, level: str) -> Callable[[Look], Look]:
     """Declare a gate check: `f(exam)` returns the `Reason`s that speak against the index, or nothing."""
 
-    def declare(look: T) -> T:
-        CHECKS.add(name, Check(name, look, level))  # type: ignore[arg-type]
+    def declare(look: Look) -> Look:
+        CHECKS.add(name, Check(name, look, level))
         return look
 
     return declare

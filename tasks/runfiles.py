@@ -80,8 +80,6 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
             "suite": exam.suite.given,
             "floors": exam.suite.floors,
             "asked": exam.asked["id"].tolist(),
-            "rejected": [[p.file, p.line, p.sentence] for p in exam.kb.problems],
-            "vanished": [[lost.case, lost.card, lost.excerpt] for lost in exam.vanished],
             "announced": list(exam.announced),
         },
         "counts": evaluation.provenance["counts"],
@@ -122,7 +120,7 @@ def write_run(evaluation: Evaluation, document: dict[str, Any], report: str) -> 
 
 
 def digests_of(folder: Path) -> dict[str, str]:
-    """sha256 of every file of a run but verdict.json, and the comment, which is written after it."""
+    """sha256 of every file of a run but verdict.json, and a pull request's comment, which is written after it."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.iterdir())

@@ -193,7 +193,7 @@ class BaselineSettings(Section):
 
 
 GATED_COUNTS = ("newly_failing", "unbaselined_failing")
-"""Lines of [gates] that limit a count of cases, as a share of those compared, rather than a metric."""
+"""Lines of [gates] that limit a count of cases, as a share of the asked ones that have gold, rather than a metric."""
 
 DEFAULT_GATES = {
     "contract": Gate(tolerance=0.02),

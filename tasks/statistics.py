@@ -58,13 +58,15 @@ def by_cluster(values: Floats, clusters: np.ndarray[Any, Any]) -> Clustered:
 def bootstrap(table: Clustered, spans: Floats) -> tuple[Floats, Floats]:
     """95 % percentile intervals of each figure's mean, resampled by cluster, never of width zero.
 
-    `spans`: how far a figure can go. Two imagined cases, one a whole span better and one a whole span worse, are resampled
-    too: what never moved in n cases may still move in the next (Bonett & Price 2012 add the same two to paired shares).
+    `spans`: how far a figure can go. Two imagined clusters of the usual size, one a whole span better and one a whole span
+    worse, are resampled too: what never moved in n cases may still move in the next (Bonett & Price 2012 add the same two
+    to paired shares).
     Poisson weights stand in for multinomial ones (Chamandy et al. 2012).
     """
     mean = table.sums.sum(axis=0) / np.maximum(table.n, 1)
-    sums = np.vstack([table.sums, mean + spans, mean - spans])
-    sizes = np.vstack([table.sizes, np.ones((2, len(spans)))])
+    size = table.n / np.maximum(table.clusters, 1)
+    sums = np.vstack([table.sums, size * (mean + spans), size * (mean - spans)])
+    sizes = np.vstack([table.sizes, size, size])
     draw, weights = np.random.default_rng(SEED), _poisson_weights()
     means = []
     for count in _blocks(len(sums)):

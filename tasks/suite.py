@@ -88,6 +88,8 @@ def _gate_mistakes(suite: Suite) -> list[Problem]:
             if gate.tolerance is not None and not part.stored:
                 sentence = f"gates.{name}: no baseline holds {bare}, so it has no tolerance; give a floor or a ceiling"
                 problems.append(Problem(FILE, 0, sentence))
+        if bare in METRICS and METRICS[bare].at_k and name == f"{bare}@{suite.top_k}" and bare in suite.gates:
+            problems.append(Problem(FILE, 0, f"gates.{name}: is the figure of gates.{bare} too; write one line for it"))
         if gate.rule != "point" and gate.tolerance is None:
             problems.append(Problem(FILE, 0, f"gates.{name}.rule = '{gate.rule}': needs a tolerance to judge"))
         if gate.slack is not None and name != "newly_failing":

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from tasks.comparison import compare
-from tasks.domain import Evaluation, Exam, Inputs, KnowledgeBase, Run, Vanished
+from tasks.domain import Evaluation, Exam, Inputs, Run
 from tasks.errors import InputError, Problem
 from tasks.fingerprint import golden_fingerprint, kb_fingerprint, policy_fingerprint
 from tasks.gate import judge
@@ -99,21 +99,23 @@ def read_run(path: Path, method: str, mode: str) -> Run:
 def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: Run) -> Iterator[str]:
     suite, cases, touched = inputs.suite, inputs.golden.cases, tuple(document["cases"]["touched"])
     asked = cases[cases["id"].isin(set(document["inputs"]["asked"]))].reset_index(drop=True)
+    if document["mode"] == "full" and len(asked) != len(cases):
+        yield f"verdict.json: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked)}"
     scores = score(suite, inputs.kb, asked, run, inputs.baseline)
     comparison = compare(suite, cases, asked, run, scores, inputs.baseline, touched)
-    given, started = document["inputs"], dt.datetime.fromisoformat(document["time"])
+    started = dt.datetime.fromisoformat(document["time"])
     exam = Exam(
         suite=suite,
-        kb=KnowledgeBase(inputs.kb.cards, tuple(Problem(*problem) for problem in given["rejected"])),
+        kb=inputs.kb,
         asked=asked,
         golden=cases,
         baseline=inputs.baseline,
         run=run,
         scores=scores,
         comparison=comparison,
-        vanished=tuple(Vanished(*lost) for lost in given["vanished"]),
+        vanished=inputs.vanished,
         touched=touched,
-        announced=tuple(given["announced"]),
+        announced=tuple(document["inputs"]["announced"]),
         today=started.date(),
     )
     evaluation = Evaluation(

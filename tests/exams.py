@@ -75,7 +75,7 @@ class Desk:
         )
         scores = score(suite, kb, asked, run, baseline)
         comparison = compare(suite, golden.cases, asked, run, scores, baseline)
-        return Exam(suite, kb, asked, golden.cases, baseline, run, scores, comparison, vanished, today=self.today)
+        return Exam(suite, kb, asked, golden.cases, baseline, run, scores, comparison, self.today, vanished)
 
     def judge(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Verdict:
         return judge(self.exam(rankings, mode, floors))

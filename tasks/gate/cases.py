@@ -106,5 +106,6 @@ def _changed(changes: pd.DataFrame, kind: str) -> list[str]:
 
 
 def _beyond(gate: Gate, count: int, exam: Exam) -> bool:
-    total = max(len(exam.asked), 1)
+    """Whether so many cases are more than the ceiling allows, as a share of the cases that have gold."""
+    total = max(int(exam.scores.placements["ranks"].map(bool).sum()), 1)
     return gate.ceiling is None or count / total > gate.ceiling + EPSILON

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tasks.domain import Exam, Reason
+from tasks.errors import named
 from tasks.registry import METRICS, Aggregate, Metric, check, metric_of
 from tasks.settings import EPSILON, GATED_COUNTS, Gate
 from tasks.statistics import ALPHA, holm
@@ -123,11 +124,13 @@ def slices(exam: Exam) -> Iterator[Reason]:
     for rule in exam.suite.slices:
         key = _key(exam, rule.metric)
         part, _ = metric_of(key)
-        found = own[(own["metric"] == key) & own["slice"].str.startswith(f"{rule.by}=") & own["delta"].notna()]
-        if found.empty and exam.baseline and not exam.comparison.incomparable:
+        parts = own[(own["metric"] == key) & own["slice"].str.startswith(f"{rule.by}=")]
+        found = parts[parts["delta"].notna()]
+        unsaid = sorted(set(parts["slice"]) - set(found["slice"])) if len(found) else [f"every part by {rule.by}"]
+        if unsaid and exam.baseline and not exam.comparison.incomparable:
             level = "inconclusive" if rule.level == "critical" else rule.level
-            sentence = f"slice by {rule.by}: {key} was not measured for any part of the cases"
-            yield Reason("slices", level, sentence, code="underpowered" if level == "inconclusive" else "")
+            sentence = f"{named(unsaid)}: {key} could not be compared with the baseline"
+            yield Reason("slices", level, sentence, code="incomparable" if level == "inconclusive" else "")
         for _, figure in found.iterrows():
             worse = figure["delta"] * (-1 if part.higher_is_better else 1)
             if worse > rule.tolerance + EPSILON:

@@ -79,7 +79,10 @@ def calibrate(
     healthy = tables[0][tables[0][contract] >= 1 - EPSILON]
     noise = healthy[f"noise@{suite.top_k}"].dropna() if f"noise@{suite.top_k}" in healthy else pd.Series(dtype=float)
     own = {key: tables[0][key].dropna() for key in gated if key in tables[0]}
-    deltas = np.concatenate([(other[contract].reindex(base.index) - base).to_numpy() for other in tables[1:]])
+    deltas = {
+        key: np.concatenate([(other[key].reindex(values.index) - values).dropna().to_numpy() for other in tables[1:]])
+        for key, values in {contract: base, **own}.items()
+    }
     return Calibration(
         repeats,
         band,
@@ -140,11 +143,11 @@ def _critical_tolerances(suite: Suite) -> dict[str, float]:
     return found
 
 
-def false_alarms(suite: Suite, table: pd.DataFrame, deltas: Floats, deviation: float | None) -> dict[str, float]:
+def false_alarms(suite: Suite, table: pd.DataFrame, deltas: Mapping[str, Floats], deviation: float | None) -> dict[str, float]:
     """Share of nights blocked although nothing changed, by check and by any of them.
 
-    Each night every case scores as it did, moved by one of the A/A `deltas` and by normal noise of `deviation`, kept inside
-    the metric's range; the limits are those the gate holds for the rule `point`.
+    Each night every case scores as it did, moved by one of the A/A `deltas` of that figure and by normal noise of
+    `deviation`, kept inside the metric's range; the limits are those the gate holds for the rule `point`.
     """
     draw, checks = np.random.default_rng(SEED), {}
     contract = METRICS["contract"].key(suite.top_k)
@@ -152,7 +155,7 @@ def false_alarms(suite: Suite, table: pd.DataFrame, deltas: Floats, deviation: f
     gated = _critical_tolerances(suite)
     for key in dict.fromkeys([contract, *(key for key in gated if key in table)]):
         values = table[key].dropna().to_numpy()
-        moved = values + draw.choice(deltas, (nights, len(values)))
+        moved = values + draw.choice(deltas.get(key, np.zeros(1)), (nights, len(values)))
         if deviation:
             moved = moved + draw.normal(0, deviation, moved.shape)
         part = metric_of(key)[0]
@@ -164,7 +167,7 @@ def false_alarms(suite: Suite, table: pd.DataFrame, deltas: Floats, deviation: f
         if key == contract and gate.level == "critical" and gate.ceiling is not None:
             mark = suite.pass_mark - EPSILON
             fallen = ((values >= mark) & (moved < mark)).sum(axis=1)
-            checks["newly_failing"] = fallen / len(table) > gate.ceiling + EPSILON
+            checks["newly_failing"] = fallen / len(values) > gate.ceiling + EPSILON
     any_of = np.any(list(checks.values()), axis=0) if checks else np.zeros(nights, bool)
     return {**{name: float(blocked.mean()) for name, blocked in checks.items()}, "any": float(any_of.mean())}
 

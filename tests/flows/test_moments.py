@@ -167,7 +167,9 @@ def test_blessing_ones_own_regression_with_a_baseline_is_still_a_block(repositor
     suite = repository.suite
     edit_lines(suite / "cards.jsonl", lambda c: {**c, "text": c["text"][:100]})
     edit_lines(suite / "golden.jsonl", lambda c: None if "evidence" in c else c)
-    assert kbgate("baseline", "update", suite, "--reason", "trust me", "--accept-regression") == 0
+    update = ("baseline", "update", suite, "--reason", "trust me", "--accept-regression")
+    assert kbgate(*update) == 1  # far beyond twice the tolerance: the anchor has to go too
+    assert kbgate(*update, "--anchor") == 0
     repository.commit("cut")
     assert kbgate("pull-request", suite, "--baseline-ref", "main") == 1
     assert "its verdict would be" in comment(home)

@@ -90,3 +90,13 @@ def test_any_text_stays_text_in_a_table_cell(text: str) -> None:
 @pytest.mark.parametrize(("text", "shown"), [("a\nb\tc", "a b c"), ("x" * 300, "x" * 199 + "…"), ("\x00\u202eabc", "abc")])
 def test_a_cell_is_one_short_line(text: str, shown: str) -> None:
     assert safe_text(text) == shown
+
+
+def test_a_gated_figure_without_a_cut_off_shows_its_limit(desk: Desk) -> None:
+    desk.gates = "contract = {tolerance = 0.02}\nlatency_p50 = {ceiling = 50}\ngold_excluded = {ceiling = 0.1}"
+    desk.case("a")
+    desk.accept({"a": filler("c0")})
+    evaluation = desk.evaluation({"a": filler("c0")})
+    lines = render_markdown(evaluation, verdict_document(evaluation)).splitlines()
+    assert any(line.startswith("| latency_p50 |") and "≤ 50 (critical)" in line for line in lines)
+    assert any(line.startswith("| gold_excluded |") and "≤ 0.1 (critical)" in line for line in lines)

@@ -162,7 +162,9 @@ def test_what_could_not_be_compared_is_accepted_knowingly_or_not_at_all(desk: De
     desk.settings = "top_k = 2\nk_values = [1, 3]\n"
     with pytest.raises(Refused, match="top_k was 3 in the baseline and is 2 now"):
         desk.accept(rankings)
-    accepted = desk.accept(rankings, accept_regression=True)
+    with pytest.raises(Refused, match="the anchor holds no contract to add up falls from"):
+        desk.accept(rankings, accept_regression=True)
+    accepted = desk.accept(rankings, accept_regression=True, anchor=True)
     assert accepted.summary["accepted"]["in_spite_of"] == ["top_k was 3 in the baseline and is 2 now"]
 
 
@@ -293,3 +295,13 @@ def test_the_first_baseline_is_the_anchor_until_another_is(desk: Desk) -> None:
     desk.case("a", query="what else?")
     desk.accept(rankings, accept_regression=True)
     assert desk.accept(rankings).cases["a"]["anchor"] is None
+
+
+def test_a_tolerance_the_anchor_does_not_know_needs_an_anchor(desk: Desk) -> None:
+    rankings = three(desk)
+    desk.accept(rankings)
+    desk.gates += "\nmrr = {tolerance = 0.1}"
+    with pytest.raises(Refused, match="the anchor holds no mrr to add up falls from"):
+        desk.accept(rankings)
+    assert desk.accept(rankings, anchor=True).cases["a"]["anchor"] == {"contract@3": 1.0, "mrr@3": 1.0}
+    desk.accept(rankings)

@@ -140,6 +140,20 @@ def slice_fell(desk: Desk, answers: Answers, min_n: int) -> Verdict:
     return desk.judge({**answers, "q005": MISS})
 
 
+def slice_edited(desk: Desk, answers: Answers) -> Verdict:
+    """All cases of a small language edited, well inside the ten percent: its slice was compared with nothing."""
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    small = [f"q{n:03d}" for n in range(200, 220)]
+    for case in small:
+        desk.case(case, language="pt")
+    desk.accept(answers)
+    desk.settings += '[[slice]]\nby = "language"\nmetric = "contract"\ntolerance = 0.01\nlevel = "critical"\n'
+    for case in small:
+        desk.case(case, language="pt", query="another question?")
+    return desk.judge(answers)
+
+
 def acceptance(desk: Desk, answers: Answers, text: str, failing: int) -> Verdict:
     desk.settings += f"[acceptance]\n{text}\n"
     desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 1.0}"
@@ -211,6 +225,9 @@ WAYS: dict[str, tuple[Way, str]] = {
                                       "INCONCLUSIVE"),
     "a slice fell": (lambda d, a: slice_fell(d, a, 30), "BLOCK"),
     "a slice too small to block": (lambda d, a: slice_fell(d, a, 41), "PASS"),
+    "a slice whose cases were all edited": (slice_edited, "INCONCLUSIVE"),
+    "two lines for one figure": (
+        lambda d, a: gates(d, a, 'contract = {tolerance = 0.5}\n"contract@3" = {floor = 0.1}'), "InputError"),
     "quality below what is demanded": (lambda d, a: acceptance(d, a, "quality = 0.99", 10), "BLOCK"),
     "more failing than allowed": (lambda d, a: acceptance(d, a, "quality = 0.5\nfailing_share = 0.01", 10), "BLOCK"),
     "failing cases nobody explained": (lambda d, a: acceptance(d, a, "quality = 0.5", 10), "WARN"),
@@ -263,7 +280,6 @@ def test_the_fast_subset_opens_no_baseline(desk: Desk, answers: Answers) -> None
 
 def test_every_metric_that_judges_gold_loses_nothing(desk: Desk, answers: Answers) -> None:
     """A figure a case had and has no longer counts as the worst it could be, in both directions."""
-    desk.cards[0]["metadata"] = {"who": "hr"}
     figures = desk.exam(some(answers, 10, "raised")).comparison.figures
     for part in METRICS.values():
         if part.judges_gold and part.stored:

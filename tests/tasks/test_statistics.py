@@ -10,6 +10,7 @@ from scipy import stats
 
 from tasks.statistics import (
     ALPHA,
+    Floats,
     bootstrap,
     by_cluster,
     effective_n,
@@ -24,7 +25,7 @@ ONE = np.ones(1)
 NONE = np.zeros(1)
 
 
-def column(*values: float) -> np.ndarray:  # type: ignore[type-arg]
+def column(*values: float) -> Floats:
     return np.array(values, dtype=float)[:, None]
 
 
@@ -119,3 +120,9 @@ def test_three_translations_that_move_together_say_as_much_as_one_case() -> None
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
+
+
+def test_what_never_moved_is_as_uncertain_as_its_clusters_are_few() -> None:
+    still = np.zeros((60, 1))
+    alone, together = (bootstrap(by_cluster(still, ids), ONE)[1][0] for ids in (np.arange(60), np.repeat(np.arange(20), 3)))
+    assert together == pytest.approx(3 * alone, rel=0.15)

@@ -62,6 +62,7 @@ def test_an_untouched_run_is_what_its_rankings_say(done: Path, kbgate: CLI, caps
         lambda folder: edit_verdict(folder, lambda d: d.update(verdict="PASS", exit_code=0), False),
         lambda folder: edit_verdict(folder, lambda d: d.update(reasons=[]), False),
         lambda folder: edit_verdict(folder, lambda d: d["cases"].update(asked=12), False),
+        lambda folder: edit_verdict(folder, lambda d: d["inputs"]["asked"].pop(), False),
         lambda folder: edit_table(folder, "scores.parquet", "value", 0.123),
         lambda folder: edit_table(folder, "run.parquet", "rank", 77),
         lambda folder: edit_text(folder / "run.trec", " 1 1000 ", " 1 999 "),

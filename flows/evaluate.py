@@ -96,7 +96,8 @@ def examine(
         index = stages.reopen(index) if host else index
         answers = stages.retrieve(suite, index, asked, questions, as_of, mode)
     scores = stages.score(suite, inputs.kb, asked, answers, inputs.baseline)
-    comparison = stages.compare(suite, inputs.golden.cases, asked, answers, scores, inputs.baseline, touched)
+    previous = stages.previous_run(home, suite.name, mode, stages.golden_fingerprint(inputs.golden.cases))
+    comparison = stages.compare(suite, inputs.golden.cases, asked, answers, scores, inputs.baseline, touched, previous)
     exam = Exam(
         suite=suite,
         kb=inputs.kb,
@@ -109,6 +110,7 @@ def examine(
         vanished=inputs.vanished,
         touched=touched,
         announced=inputs.announced,
+        previous=previous,
         today=started.date(),
     )
     counts = {

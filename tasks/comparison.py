@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.domain import Baseline, Comparison, Run, Scores
+from tasks.domain import Baseline, Comparison, Previous, Run, Scores
 from tasks.figures import lane_figures, method_figures
 from tasks.registry import METRICS, figure_keys
 from tasks.settings import EPSILON, Suite
@@ -26,11 +26,13 @@ def compare(
     scores: Scores,
     baseline: Baseline | None,
     touched: tuple[str, ...] = (),
+    previous: Previous | None = None,
 ) -> Comparison:
     """Hold a run against the baseline; without one, the figures stand alone.
 
     `golden`: every case; `asked`: those of this run's mode. Means are over the common population only; new, removed and
-    edited cases are listed and never averaged in, nor are `touched` ones, asked beside the fast subset.
+    edited cases are listed and never averaged in, nor are `touched` ones, asked beside the fast subset. `previous`: the run
+    before; its means are told beside those of the same number of cases.
     """
     now = _by_case(scores.figures, run.method)
     if baseline is None:
@@ -38,7 +40,7 @@ def compare(
             *method_figures(suite, run, scores, asked, now, {}, set(asked["id"]) - set(touched)),
             *lane_figures(run, scores, None),
         ]
-        return Comparison(pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)), _no_changes())
+        return Comparison(_table(figures, run.method, previous), _no_changes())
     hashes = dict(zip(golden["id"], golden["hash"], strict=True))
     baseline = _follow_renames(baseline, hashes)
     then = baseline.cases
@@ -58,7 +60,7 @@ def compare(
     ]
     changes = [] if unlike else list(_changes(suite, asked, scores, now, baseline, edited))
     return Comparison(
-        figures=pd.DataFrame(figures, columns=list(FIGURE_COLUMNS)),
+        figures=_table(figures, run.method, previous),
         changes=pd.DataFrame(changes, columns=list(CHANGE_COLUMNS), dtype=object),
         common=common,
         new=new,
@@ -74,6 +76,20 @@ def _follow_renames(baseline: Baseline, hashes: Mapping[str, str]) -> Baseline:
     renamed = {gone[value]: case for case, value in hashes.items() if case not in baseline.cases and value in gone}
     rows = {renamed.get(case, case): row for case, row in baseline.cases.items()}
     return dataclasses.replace(baseline, cases=rows)
+
+
+def _table(rows: list[tuple[Any, ...]], method: str, previous: Previous | None) -> pd.DataFrame:
+    """The rows as `FIGURE_COLUMNS`, each of the method's own beside the previous run's mean of as many cases."""
+    *columns, last = FIGURE_COLUMNS
+    table = pd.DataFrame(rows, columns=columns)
+    means = previous.means if previous else {}
+    table[last] = [
+        row["current"] - was["mean"]
+        if (was := means.get(row["metric"])) and (row["lane"], row["slice"], row["n"]) == (method, "", was["n"])
+        else float("nan")
+        for row in rows_of(table)
+    ]
+    return table
 
 
 def _no_changes() -> pd.DataFrame:

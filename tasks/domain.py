@@ -178,6 +178,15 @@ class Scores:
 
 
 @dataclass(frozen=True)
+class Previous:
+    """The run before this one: the same golden set, asked in the same mode."""
+
+    run: str
+    means: Mapping[str, Mapping[str, float]]
+    """By figure: mean, n."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A run beside its baseline, over the cases that did not change."""
 
@@ -221,6 +230,7 @@ class Exam:
     touched: tuple[str, ...] = ()
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
     announced: tuple[str, ...] = ()
+    previous: Previous | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tasks.domain import Previous
 from tasks.records import append_line, parse_json
 
 SCHEMA = 1
@@ -48,3 +49,15 @@ def read_history(home: Path, suite: str) -> list[dict[str, Any]]:
         if isinstance(line, dict) and line.get("schema") == SCHEMA:
             lines.append(line)
     return lines
+
+
+def previous_run(home: Path, suite: str, mode: str, golden: str) -> Previous | None:
+    """The last run of a suite in this mode, where it asked the same golden set; None where there is none or it asked another.
+
+    `golden`: the golden set's fingerprint.
+    """
+    lines = [line for line in read_history(home, suite) if line["mode"] == mode]
+    if not lines or lines[-1]["fingerprints"].get("golden") != golden:
+        return None
+    means = {key: mean for key, mean in lines[-1]["means"].items() if mean["mean"] is not None}
+    return Previous(lines[-1]["run"], means)

@@ -75,7 +75,7 @@ def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
     """The verdict the same rankings get from a change's own baseline and gates."""
     exam, baseline = evaluation.exam, read_baseline(own)
     scores = score(own, exam.kb, exam.asked, exam.run, baseline)
-    comparison = compare(own, exam.golden, exam.asked, exam.run, scores, baseline, exam.touched)
+    comparison = compare(own, exam.golden, exam.asked, exam.run, scores, baseline, exam.touched, exam.previous)
     return judge(dataclasses.replace(exam, suite=own, baseline=baseline, scores=scores, comparison=comparison))
 
 

@@ -119,6 +119,7 @@ provenance_of = provenance_.provenance_of
 verdict_document = runfiles.verdict_document
 append_history = history.append_history
 read_history = history.read_history
+previous_run = history.previous_run
 append_line = records.append_line
 write_text = records.write_text
 write_baseline = baseline.write_baseline

@@ -58,13 +58,13 @@ ids; kth: {lane: score at top_k or at its end}; tier_gold: whether any gold is a
 
 FIGURE_COLUMNS = (
     "lane", "slice", "metric", "baseline", "current", "delta", "low", "high", "p", "visible", "n", "clusters", "wins", "ties",
-    "losses", "since_anchor",
+    "losses", "since_anchor", "since_previous",
 )  # fmt: skip
 """One row per figure: slice is "" for all cases or such as "language=es-419"; baseline, current: means over the same n
 cases where there is a baseline, over all asked ones where there is none; NaN: not measured. wins: cases that got
 better; NaN where cases were not compared one by one. low, high: 95 % interval of the delta, of current without a baseline;
 p: one-sided, of a fall no larger than the tolerance; visible: the smallest fall so many clusters would have shown;
-since_anchor: delta to the last anchored baseline."""
+since_anchor: delta to the last anchored baseline; since_previous: to the mean of the previous run of the same cases."""
 
 CHANGE_COLUMNS = ("case", "change", "query", "kind", "language", "edited", "canary", "tier_gold", "then", "now")
 """One row per case whose passing changed, or that is new and fails. change: newly_failing, slipped, newly_passing,

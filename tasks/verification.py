@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from tasks.comparison import compare
-from tasks.domain import Evaluation, Exam, Inputs, Run
+from tasks.domain import Evaluation, Exam, Inputs, Previous, Run
 from tasks.errors import InputError, Problem
 from tasks.fingerprint import golden_fingerprint, kb_fingerprint, policy_fingerprint
 from tasks.gate import judge
@@ -102,7 +102,9 @@ def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: 
     if document["mode"] == "full" and len(asked) != len(cases):
         yield f"verdict.json: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked)}"
     scores = score(suite, inputs.kb, asked, run, inputs.baseline)
-    comparison = compare(suite, cases, asked, run, scores, inputs.baseline, touched)
+    before = document["inputs"]["previous"]
+    previous = Previous(before["run"], before["means"]) if before else None
+    comparison = compare(suite, cases, asked, run, scores, inputs.baseline, touched, previous)
     started = dt.datetime.fromisoformat(document["time"])
     exam = Exam(
         suite=suite,
@@ -116,6 +118,7 @@ def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: 
         vanished=inputs.vanished,
         touched=touched,
         announced=tuple(document["inputs"]["announced"]),
+        previous=previous,
         today=started.date(),
     )
     evaluation = Evaluation(

@@ -3,7 +3,9 @@ from __future__ import annotations
 import multiprocessing
 from pathlib import Path
 
-from tasks.history import append_history, path_of, read_history
+from tasks.comparison import compare
+from tasks.domain import Previous
+from tasks.history import append_history, path_of, previous_run, read_history
 from tasks.runfiles import verdict_document
 from tests.exams import Desk, filler
 
@@ -45,3 +47,26 @@ def test_runs_that_end_together_do_not_mix(desk: Desk, tmp_path: Path) -> None:
     for writer in writers:
         writer.join()
     assert len(read_history(tmp_path, "desk")) == 150
+
+
+def test_the_previous_run_is_of_the_same_questions_and_the_same_mode(desk: Desk, tmp_path: Path) -> None:
+    assert previous_run(tmp_path, "desk", "full", "f" * 16) is None
+    told = document(desk)
+    append_history(tmp_path, told)
+    found = previous_run(tmp_path, "desk", "full", "f" * 16)
+    assert found is not None
+    assert (found.run, found.means["contract@3"]) == (told["run"], {"mean": 1.0, "n": 1})
+    assert previous_run(tmp_path, "desk", "fast", "f" * 16) is None
+    assert previous_run(tmp_path, "desk", "full", "e" * 16) is None
+
+
+def test_figures_tell_their_change_since_the_previous_run_of_as_many_cases(desk: Desk) -> None:
+    desk.case("a")
+    desk.case("b")
+    exam = desk.exam({"a": filler("c0"), "b": filler("c1")})
+    previous = Previous("before", {"contract@3": {"mean": 0.5, "n": 2}, "mrr@3": {"mean": 0.5, "n": 3}})
+    told = compare(exam.suite, exam.golden, exam.asked, exam.run, exam.scores, None, (), previous).figures
+    whole = told[told["slice"] == ""].set_index("metric")["since_previous"]
+    assert whole["contract@3"] == 0.5
+    assert whole.isna()["mrr@3"]
+    assert whole.notna().sum() == 1

@@ -75,7 +75,7 @@ def calibrate(
     base = tables[0][contract].dropna()
     flips = sum(int(((other[contract].reindex(base.index) >= mark) != (base >= mark)).sum()) for other in tables[1:])
     clusters = dict(zip(cases["id"], cases["cluster"], strict=True))
-    gated = _critical_tolerances(suite)
+    gated, canaries = _critical_tolerances(suite), frozenset(cases.loc[cases["canary"].astype(bool), "id"])
     healthy = tables[0][tables[0][contract] >= 1 - EPSILON]
     noise = healthy[f"noise@{suite.top_k}"].dropna() if f"noise@{suite.top_k}" in healthy else pd.Series(dtype=float)
     own = {key: tables[0][key].dropna() for key in gated if key in tables[0]}
@@ -87,7 +87,10 @@ def calibrate(
         repeats,
         band,
         flips,
-        {"observed" if sd is None else f"{sd:g}": false_alarms(suite, tables[0], deltas, sd) for sd in (None, *DEVIATIONS)},
+        {
+            "observed" if sd is None else f"{sd:g}": false_alarms(suite, tables[0], deltas, sd, canaries)
+            for sd in (None, *DEVIATIONS)
+        },
         {
             key: round(_lower_bound(values, clusters) - MARGIN, 3)
             for key, values in own.items()
@@ -143,11 +146,18 @@ def _critical_tolerances(suite: Suite) -> dict[str, float]:
     return found
 
 
-def false_alarms(suite: Suite, table: pd.DataFrame, deltas: Mapping[str, Floats], deviation: float | None) -> dict[str, float]:
+def false_alarms(
+    suite: Suite,
+    table: pd.DataFrame,
+    deltas: Mapping[str, Floats],
+    deviation: float | None,
+    canaries: frozenset[str] = frozenset(),
+) -> dict[str, float]:
     """Share of nights blocked although nothing changed, by check and by any of them.
 
     Each night every case scores as it did, moved by one of the A/A `deltas` of that figure and by normal noise of
     `deviation`, kept inside the metric's range; the limits are those the gate holds for the rule `point`.
+    `canaries`: the cases that may never fail.
     """
     draw, checks = np.random.default_rng(SEED), {}
     contract = METRICS["contract"].key(suite.top_k)
@@ -163,11 +173,15 @@ def false_alarms(suite: Suite, table: pd.DataFrame, deltas: Mapping[str, Floats]
         worse = (values.mean() - moved.mean(axis=1)) * (1 if part.higher_is_better else -1)
         if key in gated:
             checks[key] = worse > gated[key] + EPSILON
-        gate = suite.gates["newly_failing"]
-        if key == contract and gate.level == "critical" and gate.ceiling is not None:
-            mark = suite.pass_mark - EPSILON
+        if key != contract:
+            continue
+        gate, mark = suite.gates["newly_failing"], suite.pass_mark - EPSILON
+        if gate.level == "critical" and gate.ceiling is not None:
             fallen = ((values >= mark) & (moved < mark)).sum(axis=1)
             checks["newly_failing"] = fallen / len(values) > gate.ceiling + EPSILON
+        birds = table[key].dropna().index.isin(canaries)
+        if birds.any():
+            checks["canaries"] = (moved[:, birds] < mark).any(axis=1)
     any_of = np.any(list(checks.values()), axis=0) if checks else np.zeros(nights, bool)
     return {**{name: float(blocked.mean()) for name, blocked in checks.items()}, "any": float(any_of.mean())}
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flows import evaluate
 from tasks.comparison import compare
 from tasks.domain import Exam, Scores
 from tasks.gate import judge
 from tasks.statistics import Floats
 from tasks.studies.calibration import agreement, detectable, false_alarms
-from tests.conftest import edit_text
+from tasks.tables import REFERENCE
+from tests.conftest import MEDICATION, edit_text
 from tests.exams import Desk, filler
 
 HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
@@ -30,15 +32,30 @@ def nightly(desk: Desk, tolerance: float, cases: int = 120) -> Exam:
     return desk.exam(rankings)
 
 
-def judged(exam: Exam, noise: Callable[[Floats], Floats]) -> bool:
-    """Whether the real gate blocks when the contract of each case is moved by noise."""
-    figures = exam.scores.figures.copy()
-    own = figures["metric"] == "contract@3"
-    values = figures.loc[own, "value"].to_numpy()
-    figures.loc[own, "value"] = np.round(np.clip(values + noise(values), 0, 1), 6)
+def bundled(home: Path, tolerance: float) -> Exam:
+    """The bundled suite as it was examined, under a tolerance alone."""
+    exam = evaluate.run(str(MEDICATION), home=str(home)).exam
+    gates = {
+        "contract": exam.suite.gates["contract"].model_copy(update={"tolerance": tolerance, "floor": None}),
+        "newly_failing": exam.suite.gates["newly_failing"].model_copy(update={"ceiling": 1.0}),
+    }
+    suite = exam.suite.model_copy(update={"gates": gates, "slices": [], "acceptance": None})
+    return Exam(**{**vars(exam), "suite": suite})
+
+
+def blocking(exam: Exam, noise: Callable[[Floats], Floats]) -> set[str]:
+    """The checks of the real gate that block when the contract of each case is moved by noise."""
+    figures, method = exam.scores.figures.copy(), exam.run.method
+    of_key = figures["metric"] == f"contract@{exam.suite.top_k}"
+    values = figures[of_key & (figures["lane"] == method)].set_index("case")["value"]
+    moved = np.round((values + noise(values.to_numpy())).clip(0, 1), 6)
+    # The index loses nothing: what exact search would have found moves alike.
+    both = of_key & figures["lane"].isin([method, REFERENCE])
+    figures.loc[both, "value"] = figures.loc[both, "case"].map(moved)
     scores = Scores(figures, exam.scores.placements)
     comparison = compare(exam.suite, exam.golden, exam.asked, exam.run, scores, exam.baseline)
-    return judge(Exam(**{**vars(exam), "scores": scores, "comparison": comparison})).name == "BLOCK"
+    verdict = judge(Exam(**{**vars(exam), "scores": scores, "comparison": comparison}))
+    return {reason.check for reason in verdict.reasons if reason.level == "critical"}
 
 
 @pytest.mark.slow
@@ -50,8 +67,25 @@ def test_the_gate_blocks_as_often_as_calibrate_prints(deviation: float, toleranc
     table = own[own["lane"] == "exact"].pivot(index="case", columns="metric", values="value")
     stated = false_alarms(exam.suite, table, {}, deviation)["any"]
     draw, nights = np.random.default_rng(4), 600
-    blocked = sum(judged(exam, lambda values: draw.normal(0, deviation, len(values))) for _ in range(nights)) / nights
+    blocked = sum(bool(blocking(exam, lambda values: draw.normal(0, deviation, len(values)))) for _ in range(nights)) / nights
     assert blocked == pytest.approx(stated, abs=0.02 + 2 * (stated * (1 - stated) / nights) ** 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("deviation", "tolerance"), [(0.01, 0.003), (0.05, 0.015), (0.1, 0.03)])
+def test_so_it_does_on_the_bundled_suite(deviation: float, tolerance: float, home: Path) -> None:
+    """The suite's own scores and A/A deltas (none: every build of its index ranks alike), its own clusters."""
+    exam, draw = bundled(home, tolerance), np.random.default_rng(5)
+    canaries = frozenset(exam.asked.loc[exam.asked["canary"].astype(bool), "id"])
+    own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
+    table = own.pivot(index="case", columns="metric", values="value")
+    stated = false_alarms(exam.suite, table, {}, deviation, canaries)
+    nights = [blocking(exam, lambda values: draw.normal(0, deviation, len(values))) for _ in range(150)]
+    for check, rate in stated.items():
+        blocked = sum(
+            {"any": bool(found), "contract@5": "limits.contract" in found}.get(check, check in found) for found in nights
+        )
+        assert blocked / 150 == pytest.approx(rate, abs=0.02 + 2 * (rate * (1 - rate) / 150) ** 0.5), check
 
 
 @pytest.mark.parametrize(("clusters", "check"), [(216, "contract@3"), (50, "contract@3"), (216, "newly_failing")])

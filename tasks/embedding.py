@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,18 @@ def _embed(suite: Suite, model: Model, texts: list[str], prefix: str, home: Path
     if len({v.shape for v in known.values()}) > 1:
         raise Unmeasured("the model gave vectors of different lengths; remove .kbgate/vectors and run again")
     return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+
+def time_queries(suite: Suite, model: Model, cases: pd.DataFrame) -> Vectors:
+    """Milliseconds that each case's query takes to embed alone, warm, past the cache: float32 (cases,), in their order."""
+    encoder, times = _load(model), []
+    texts = [suite.embedding.query_prefix + query for query in cases["query"]]
+    _encode(encoder, texts[:1], 1, 0, 1)
+    for text in texts:
+        begun = time.perf_counter()
+        _encode(encoder, [text], 1, 0, 1)
+        times.append((time.perf_counter() - begun) * 1000)
+    return np.array(times, dtype=np.float32)
 
 
 def _load(model: Model) -> Any:

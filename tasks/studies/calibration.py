@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from tasks.domain import Index, Inputs, Material, Run, Scores
-from tasks.embedding import embed_rows
+from tasks.embedding import embed_rows, time_queries
 from tasks.indexing import ingest, temporary_store
+from tasks.metrics.latency import P95_FROM, P99_FROM
 from tasks.registry import METRICS, metric_of
 from tasks.retrieval.run import retrieve
 from tasks.scoring import score
@@ -30,6 +31,8 @@ SAMPLED = 200
 """Rows embedded anew in each repetition."""
 NIGHTS = 10_000
 """Simulated nights behind a rate: its standard error is at most half a point."""
+TIMED = 200
+"""Questions embedded one by one for the clock."""
 DEVIATIONS = (0.01, 0.05, 0.1)
 MARGIN = 0.02
 """How far below the lower bound of the observed mean a floor is proposed."""
@@ -52,6 +55,8 @@ class Calibration:
     """95th percentile of noise over the cases whose contract is 1; None where there is none."""
     detectable: Mapping[str, Mapping[str, float]]
     """By set (full, fast) and check: the smallest fall that blocks in 80 % of such golden sets."""
+    embedding_ms: Mapping[str, float]
+    """Percentiles of the time one warm question takes to embed, and n: the stage no run times, its vectors being cached."""
     agreement: tuple[int, int]
     """Of so many fast runs that a full run judged too, how many ended on the same side."""
 
@@ -102,6 +107,7 @@ def calibrate(
             name: detectable(suite, len({clusters[case] for case in base.index if case in ids}))
             for name, ids in (("full", set(cases["id"])), ("fast", set(fast["id"])))
         },
+        embedding_times(suite, material, cases),
         agreement(lines),
     )
 
@@ -201,6 +207,14 @@ def detectable(suite: Suite, clusters: int) -> dict[str, float]:
     return found
 
 
+def embedding_times(suite: Suite, material: Material, cases: pd.DataFrame) -> dict[str, float]:
+    """p50, p95 and p99 in milliseconds of up to `TIMED` questions embedded one by one; what n is too small for is absent."""
+    times = time_queries(suite, material.model, cases.head(TIMED))
+    least = {50: 1, 95: P95_FROM, 99: P99_FROM}
+    found = {f"p{share}": float(np.percentile(times, share)) for share, of in least.items() if len(times) >= of}
+    return {**found, "n": len(times)}
+
+
 def _lower_bound(values: pd.Series, clusters: Mapping[str, str]) -> float:
     table = by_cluster(values.to_numpy()[:, None], np.array([clusters[case] for case in values.index]))
     return float(bootstrap(table, np.ones(1))[0][0])
@@ -239,6 +253,9 @@ def lines_of(calibration: Calibration) -> list[str]:
         lines.append(f"proposed for {key}: {floor}tolerance = {tolerance:g}")
     if calibration.noise_ceiling is not None:
         lines.append(f"proposed noise ceiling (95 % of the healthy cases are below): {calibration.noise_ceiling:.2f}")
+    times = dict(calibration.embedding_ms)
+    n = times.pop("n")
+    lines.append(f"one question takes to embed: {', '.join(f'{p} {ms:.1f} ms' for p, ms in times.items())} (n = {n})")
     judged, agreed = calibration.agreement
     lines.append(f"the fast set agreed with the full one in {agreed} of {judged} states both judged")
     return lines

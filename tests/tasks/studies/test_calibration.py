@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,8 +115,9 @@ def test_calibrate_says_what_a_verdict_is_worth_and_writes_only_when_told(
     assert kbgate("calibrate", medication, "--repeats", 1) == 0
     said = capsys.readouterr().out
     assert "0 cases changed sides" in said
-    assert "false alarms as observed: contract@5 0.0 %, newly_failing 0.0 %, any 0.0 %" in said
+    assert "false alarms as observed: contract@5 0.0 %, newly_failing 0.0 %, canaries 0.0 %, any 0.0 %" in said
     assert "proposed noise ceiling" in said
+    assert re.search(r"one question takes to embed: p50 \d+\.\d ms, p95 .*, p99 .* \(n = 200\)", said)
     assert {file.name for file in medication.iterdir()} == before
     assert kbgate("calibrate", medication, "--repeats", 1, "--write") == 0
     assert json.loads((medication / "calibration.json").read_text())["flips"] == 0

@@ -128,8 +128,13 @@ def examine(
         started=started,
         as_of=as_of,
         fingerprints=fingerprints_of(inputs, material),
-        provenance={**stages.provenance_of(suite.folder, material.model, counts), "settings": material.settings},
+        provenance={
+            **stages.provenance_of(suite.folder, material.model, counts),
+            "settings": material.settings,
+            "pipeline": stages.pipeline_of(suite),
+        },
         arrivals=stages.arrivals(inputs, home),
+        diagnosis=stages.diagnose(exam, inputs, material, questions, as_of, home),
     )
 
 

@@ -30,6 +30,7 @@ def publish(evaluation: Evaluation, home: Path) -> None:
     report = render_markdown(evaluation, document)
     stages.write_run(evaluation, document, report)
     stages.append_history(home, document)
+    stages.keep_cards(home, evaluation.exam.suite.name, evaluation.exam.kb.cards)
     if stages.in_flow_run():
         _shown(lambda: _show(evaluation, document, report))
 

@@ -17,6 +17,9 @@ from tasks.tables import rows_of
 _COLOURS = {"PASS": "green", "WARN": "yellow", "BLOCK": "red", "INCONCLUSIVE": "magenta", "ERROR": "red"}
 
 
+_LINES = 8
+
+
 def console(stream: Any) -> Console:
     """A console; off a terminal a line is as long as it must be: nothing is cut for a width that is not there."""
     wide = None if stream.isatty() else 400
@@ -30,6 +33,10 @@ def print_verdict(evaluation: Evaluation) -> None:
     out.print(Text(head, style=f"bold {_COLOURS[verdict.name]}"), Text(f"{exam.suite.name}, {exam.run.mode} set"))
     for reason in verdict.reasons:
         out.print(Text(f"  {reason.level}: {reason.sentence}"))
+    for group in evaluation.diagnosis.groups[:_LINES]:
+        out.print(Text(f"  why: {group.sentence}"))
+    if evaluation.diagnosis.trouble:
+        out.print(Text(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
     blind = exam.comparison.blind_spot(exam.run.method, f"contract@{exam.suite.top_k}")
     if blind:
         out.print(Text(f"  {blind}"))

@@ -75,6 +75,7 @@ def load_cards(suite: Suite) -> KnowledgeBase:
     except InputError as error:
         return KnowledgeBase(pd.DataFrame(columns=list(CARD_COLUMNS)), tuple(error.problems))
     rows: list[dict[str, Any]] = []
+    rejected: dict[str, Problem] = {}
     first: dict[str, Record] = {}
     for record in records:
         mistakes = []
@@ -90,13 +91,15 @@ def load_cards(suite: Suite) -> KnowledgeBase:
                 mistakes.append(Problem(record.file, record.line, sentence))
         if mistakes:
             problems += mistakes
+            rejected.setdefault(nfc(str(record.content.get("id", ""))), mistakes[0])
             continue
         first[row.id] = record
         rows.append(_card(row, record))
     if not rows and not problems:
         problems.append(Problem(path.name, 0, "holds no card"))
     cards = pd.DataFrame(rows, columns=list(CARD_COLUMNS), dtype=object)
-    return KnowledgeBase(cards.sort_values("id", ignore_index=True), tuple(problems))
+    lost = {name: problem for name, problem in rejected.items() if name not in first}
+    return KnowledgeBase(cards.sort_values("id", ignore_index=True), tuple(problems), lost)
 
 
 def _contradictions(row: CardRow) -> Iterator[str]:

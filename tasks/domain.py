@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import Problem
+from tasks.findings import Diagnosis
 from tasks.settings import Suite
 
 
@@ -37,6 +38,8 @@ class KnowledgeBase:
 
     cards: pd.DataFrame
     problems: tuple[Problem, ...] = ()
+    rejected: Mapping[str, Problem] = field(default_factory=dict)
+    """By the id it would have had: what is wrong with a card that was refused, the first thing found."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class Index:
     members: pd.DataFrame  # MEMBER_COLUMNS
     vectors: np.ndarray[Any, np.dtype[np.float32]]  # one unit vector per row, in the rows' order
     store: str
-    """A folder, or the URL of a server."""
+    """A folder, or the URL of a server; "" where the index stands in memory alone, and is searched exactly."""
     build: str
     """The collection's name: suite, fingerprint and run, so that two builds of one fingerprint are told apart."""
 
@@ -275,6 +278,7 @@ class Evaluation:
     fingerprints: Mapping[str, str]
     provenance: Mapping[str, Any]
     arrivals: Arrivals | None = None
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
     @property
     def name(self) -> str:

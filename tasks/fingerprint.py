@@ -37,10 +37,14 @@ def index_fingerprint(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, m
 
 def settings_fingerprint(suite: Suite, model: Model, versions: dict[str, int]) -> str:
     """How cards become rankings, whatever the cards: chunker, model, prefixes, index, retrieval, code versions."""
+    return digest({**pipeline_of(suite), "weights": model.weights, "versions": versions}, LENGTH)
+
+
+def pipeline_of(suite: Suite) -> dict[str, Any]:
+    """The settings that make rankings of cards, as JSON values by section."""
     parts = {name: _plain(getattr(suite, name)) for name in ("chunking", "embedding", "index", "retrieval")}
     parts["embedding"].pop("batch")
-    kb = {"filterable": sorted(suite.kb.filterable)}
-    return digest({**parts, "kb": kb, "weights": model.weights, "versions": versions}, LENGTH)
+    return {**parts, "kb": {"filterable": sorted(suite.kb.filterable)}}
 
 
 def golden_fingerprint(cases: pd.DataFrame) -> str:

@@ -10,7 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from tasks.baseline import FILES, read_baseline
+from tasks.cards import load_cards
 from tasks.comparison import compare
 from tasks.domain import Baseline, Evaluation, Verdict
 from tasks.errors import InputError, Problem, Unmeasured
@@ -29,6 +32,26 @@ def baseline_at(suite: Suite, ref: str) -> Baseline | None:
             if shown is not None:
                 (Path(folder) / name).write_bytes(shown)
         return read_baseline(suite.model_copy(update={"folder": Path(folder)}))
+
+
+def cards_of_baseline(suite: Suite) -> pd.DataFrame | None:
+    """The cards as they stand in the commit that last changed the baseline; None where git does not tell.
+
+    Only of a knowledge base that is one file in the suite's folder.
+    """
+    name = suite.kb.path
+    last = _run_git(suite.folder, "log", "-1", "--format=%H", "--", FILES[0])
+    commit = last.stdout.decode(errors="replace").strip()
+    if last.returncode != 0 or not commit or Path(name).is_absolute() or ".." in Path(name).parts:
+        return None
+    shown = _git(suite.folder, commit, name)
+    if shown is None or (suite.folder / name).is_dir():
+        return None
+    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(shown)
+        return load_cards(suite.model_copy(update={"folder": Path(folder)})).cards
 
 
 _FROM_THE_CHANGE = ("folder", "given", "floors", "kb", "chunking", "embedding", "index", "retrieval")

@@ -5,6 +5,7 @@ Each file is replaced at once; verdict.json is written last, so that a folder wh
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -71,6 +72,7 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "arrivals": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(evaluation.arrivals).items()}
         if evaluation.arrivals
         else None,
+        "diagnosis": _plain(dataclasses.asdict(evaluation.diagnosis)),
         "outcomes": {str(k): int(v) for k, v in sorted(exam.run.answers["outcome"].value_counts().items())},
         "extended": int(exam.run.answers["extended"].sum()),
         "figures": [
@@ -86,6 +88,15 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "counts": evaluation.provenance["counts"],
         "provenance": {k: v for k, v in evaluation.provenance.items() if k != "counts"},
     }
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as JSON values: tuples are lists, figures rounded."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return _number(value) if isinstance(value, float) else value
 
 
 def summarise(suite: str, result: Result) -> NightlyRow:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from tasks import arrivals as arrivals_
 from tasks import (
+    archive,
     baseline,
     cards,
     chunking,
@@ -32,10 +32,12 @@ from tasks import (
     scoring,
     verification,
 )
+from tasks import arrivals as arrivals_
 from tasks import provenance as provenance_
 from tasks import suite as suites
 from tasks.retrieval import lexical
 from tasks.retrieval import run as retrieval
+from tasks.studies import diagnosis
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,6 +103,7 @@ retrieve = stage("retrieve", retrieval.retrieve, timeout=3600)
 score = stage("score", scoring.score, timeout=3600)
 compare = stage("compare", comparison.compare)
 judge = stage("judge", gate.judge)
+diagnose = stage("diagnose", diagnosis.diagnose, timeout=3600)
 write_run = stage("write files", runfiles.write_run, retries=1)
 touched_cases = stage("find touched cases", arrivals_.touched_cases)
 promote = stage("move the pointer", promotion.promote)
@@ -115,8 +118,10 @@ golden_fingerprint = fingerprint.golden_fingerprint
 index_fingerprint = fingerprint.index_fingerprint
 policy_fingerprint = fingerprint.policy_fingerprint
 settings_fingerprint = fingerprint.settings_fingerprint
+pipeline_of = fingerprint.pipeline_of
 provenance_of = provenance_.provenance_of
 verdict_document = runfiles.verdict_document
+keep_cards = archive.keep_cards
 append_history = history.append_history
 read_history = history.read_history
 previous_run = history.previous_run

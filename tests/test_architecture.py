@@ -13,10 +13,10 @@ import pytest
 from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
-GROUND = {"domain", "tables", "settings", "errors", "registry", "records", "predicates", "results"}
+GROUND = {"domain", "tables", "settings", "errors", "registry", "records", "predicates", "results", "findings"}
 """What every stage module may import."""
-FOR_FLOWS = {"", "stages", "studies", "domain", "tables", "results", "settings", "errors"}
-FOR_REPORTS = {"", "domain", "tables", "results"}
+FOR_FLOWS = {"", "stages", "studies", "domain", "tables", "results", "findings", "settings", "errors"}
+FOR_REPORTS = {"", "domain", "tables", "results", "findings"}
 STAGE_TO_STAGE = {
     "embedding": {"vectors"},
     "indexing": {"vectors"},
@@ -27,7 +27,7 @@ STAGE_TO_STAGE = {
     "verification": {"comparison", "fingerprint", "gate", "runfiles", "scoring"},
     "runfiles": {"fingerprint"},
     # What holds two states of a suite side by side uses the stages that made them.
-    "review": {"baseline", "comparison", "gate", "scoring", "suite"},
+    "review": {"baseline", "cards", "comparison", "gate", "scoring", "suite"},
     "arrivals": {"fingerprint", "history", "retrieval", "vectors"},
     # The pointer and its rules: builds are collections, and a verdict is bound to a policy.
     "production": {"indexing"},

@@ -21,7 +21,7 @@ Hits = list[tuple[str, float]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 DIGITS = 6
-_MARGIN = 16
+MARGIN = 16
 """Rows asked for beyond the depth, so that a tie at the depth is cut by id and not by chance."""
 
 _WARM_UP = 3
@@ -87,7 +87,7 @@ def search_lane(name: str, index: Index, candidates: int, ask: Ask) -> Search:
     def answer(question: Question, k: int) -> Ranked:
         depth, extended = candidates, False
         while True:
-            rows = ask(question, depth + _MARGIN)
+            rows = ask(question, depth + MARGIN)
             broken = fault(rows, cards)
             if broken:
                 return Ranked(Outcome.MALFORMED, detail=broken)

@@ -1,0 +1,59 @@
+"""What a diagnosis says: findings one by one, the groups they make, and the patterns across them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Why one gold card of one case is not where it should be."""
+
+    case: str
+    gold: str
+    cause: str
+    """A registered cause, or "unknown": an honest answer that counts as no diagnosis."""
+    sentence: str
+    proven: bool
+    """True where changing this one thing, and nothing else, brought the gold back into the top k."""
+    culprits: tuple[str, ...] = ()
+    """The documents or settings that did it, the first one foremost."""
+    evidence: Mapping[str, float | None] = field(default_factory=dict)
+    """Ranks and scores by name; None: not within the depth that was looked at."""
+    above: tuple[tuple[str, str], ...] = ()
+    """(id, title) of the new or changed cards that now stand above the gold, in rank order."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings of one cause and one culprit, as one line."""
+
+    cause: str
+    sentence: str
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What many failures have in common, and where to look first."""
+
+    name: str
+    sentence: str
+    look_first: str
+    n: int
+    share: float
+    """Of the failures, how many it explains."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why a run fell."""
+
+    findings: tuple[Finding, ...] = ()
+    groups: tuple[Group, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    left_out: int = 0
+    """Golds that fell and were not looked into, because there were too many."""
+    trouble: str = ""
+    """What kept the diagnosis from being made; the verdict stands without it."""

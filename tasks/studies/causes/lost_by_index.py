@@ -1,0 +1,20 @@
+"""The approximate index does not find what is there."""
+
+from __future__ import annotations
+
+from tasks.studies.causes import Confirmed, Missing, cause
+from tasks.studies.laboratory import Laboratory
+
+
+@cause("lost_by_index", order=140, lost_by_index=True)
+def lost_by_index(missing: Missing, lab: Laboratory) -> Confirmed | None:
+    """The approximate index loses the card: exact search over the same vectors finds it."""
+    rank = lab.ask(missing.case).rank(missing.gold)
+    if rank is None or rank > lab.suite.top_k:
+        return None
+    turned = [f"{n} was {then!r} and is {now!r}" for n, (then, now) in lab.turned.items() if n.startswith("index.")]
+    told = f" ({', '.join(turned)})" if turned else ""
+    return Confirmed(
+        f"exact search over the same vectors finds '{missing.gold}' at {rank}, the index at {missing.now or 'no rank'}{told}",
+        tuple(name for name in lab.turned if name.startswith("index.")),
+    )

@@ -1,0 +1,29 @@
+"""The gold has less text than it had."""
+
+from __future__ import annotations
+
+from tasks.studies.causes import Confirmed, Missing, cause
+from tasks.studies.laboratory import Laboratory
+
+_SHORTER = 0.9
+
+
+@cause("text_lost", order=70, changed=("card",))
+def text_lost(missing: Missing, lab: Laboratory) -> Confirmed | None:
+    """The card lost text: it was emptied or cut short."""
+    if missing.gold not in lab.cards:
+        return None
+    old, text = lab.as_it_was(missing.gold), lab.cards[missing.gold]["text"]
+    if old is None:
+        sentence = f"'{missing.gold}' has no text; not proven: its earlier text is not kept here"
+        return None if text.strip() else Confirmed(sentence, (missing.gold,), proven=False)
+    lengths = f"'{missing.gold}' had {len(old['text'])} characters and has {len(text)}"
+    if len(text) > _SHORTER * len(old["text"]):
+        return None
+    if missing.excerpt and missing.excerpt in old["text"]:
+        return Confirmed(f"{lengths}; the evidence stood in what is gone", (missing.gold,))
+    now = lab.cards[missing.gold]
+    change = lab.replaced({**now, "text": old["text"]})
+    if not lab.brings_back(missing.case, missing.gold, change):
+        return None
+    return Confirmed(f"{lengths}; whole, it stands at {lab.ask(missing.case, change).rank(missing.gold)}", (missing.gold,))

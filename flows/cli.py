@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from flows import cli_baseline, cli_evidence, cli_moments, cli_promotion, publish
+from flows import cli_baseline, cli_diagnosis, cli_evidence, cli_moments, cli_promotion, publish
 from flows import evaluate as exam
 from flows.options import EXIT_CODES, SuiteFolder
 from flows.terminal import complain, console, print_verdict
@@ -101,6 +101,7 @@ def metrics() -> int:
     return 0
 
 
+cli_diagnosis.add_to(app)
 cli_evidence.add_to(app)
 cli_moments.add_to(app)
 cli_promotion.add_to(app)

@@ -1,0 +1,70 @@
+"""`kbgate explain | drill`: why did it fall, and what would nobody notice?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import evaluate as exam
+from flows.options import EXIT_CODES, SuiteFolder
+from flows.terminal import console
+from tasks.errors import InputError, Problem, did_you_mean
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.command("explain", epilog=EXIT_CODES)(explain)
+    app.command("drill", epilog=EXIT_CODES)(drill)
+
+
+def explain(
+    suite: SuiteFolder,
+    case: Annotated[str, typer.Argument(metavar="CASE", help="A case's id.")],
+) -> int:
+    """Tell the whole story of one case: what it finds, and why each gold it misses is missing, with the proof."""
+    from tasks import stages
+    from tasks.studies import explanation
+
+    inputs = exam.load(stages.load_suite(suite), exam.home())
+    cases = inputs.golden.cases[inputs.golden.cases["id"] == case].reset_index(drop=True)
+    if cases.empty:
+        known = did_you_mean(case, inputs.golden.cases["id"])
+        raise InputError([Problem(str(suite), 0, f"has no case '{case}'; {known}")])
+    material = exam.prepare(inputs, exam.home())
+    vectors = stages.embed_queries(inputs.suite, material.model, cases, exam.home() / "vectors")
+    day = exam.day_of(inputs.suite)
+    for line in explanation.explain_case(inputs, material, cases, vectors, day, exam.home()):
+        print(line)
+    return 0
+
+
+def drill(
+    suite: SuiteFolder,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="Mutants to make.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Which ones.")] = 0,
+    cards: Annotated[int | None, typer.Option("--cards", min=2, help="Take so many cards, and the cases they answer.")] = None,
+    file: Annotated[Path | None, typer.Option("--json", help="Write every mutant into this file.")] = None,
+) -> int:
+    """Make known faults on copies of a suite: what does the gate notice, the diagnosis name, and nobody see?"""
+    from rich.progress import Progress
+
+    from tasks import stages
+    from tasks.studies import drill as drills
+
+    inputs = exam.load(stages.load_suite(suite), exam.home())
+    with Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("drill", total=sample)
+        found = drills.drill(
+            inputs, exam.day_of(inputs.suite).isoformat(), exam.home(), sample, seed, cards,
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )  # fmt: skip
+    for line in drills.lines_of(found):
+        print(line)
+    if file is not None:
+        stages.write_text(file, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
+    return 1 if any(mutant.missed for mutant in found.mutants) else 0

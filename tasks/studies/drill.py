@@ -1,0 +1,312 @@
+"""The fire drill: mutation testing for a knowledge base and its golden set.
+
+One known fault at a time is made on a copy of the suite's files. A process that is told nothing but the copy's folder sits
+the exam and makes the diagnosis; only then are both held against what was done.
+"""
+
+from __future__ import annotations
+
+import copy as copies
+import json
+import os
+import shutil
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tasks.archive import keep_cards
+from tasks.domain import Inputs
+from tasks.embedding import identify_model
+from tasks.records import read_text, write_text
+from tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
+from tasks.studies.sitting import Sitting, accept, sit
+from tasks.suite import FILE
+from tasks.tables import rows_of
+
+LOOKED_INTO = 20
+"""Golds the diagnosis looks into per mutant: enough to name one fault."""
+_TRIES = 30
+"""Draws after which a fault is taken not to apply to a suite."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault, and what became of it."""
+
+    fault: str
+    target: str
+    equivalent: bool
+    """True where no gold left the top k and the gate said nothing graver than WARN."""
+    noticed: bool
+    missed: tuple[str, ...]
+    """Passing cases that fail now although the gate is PASS: there must be none."""
+    verdict: str
+    named: str
+    """The cause the diagnosis gave most often; "" where it gave none."""
+    right: bool
+    """Whether that is one of the fault's causes, and the thing it names is the thing that was spoiled."""
+    said: str
+
+
+@dataclass(frozen=True)
+class Drill:
+    """What a drill came to."""
+
+    mutants: tuple[Mutant, ...]
+    not_applicable: tuple[str, ...]
+    """Faults this suite cannot have."""
+    unprotected: tuple[str, ...]
+    """Cards that are no case's gold: nobody would notice their loss."""
+    cards: int
+
+
+def drill(
+    inputs: Inputs, day: str, home: Path, sample: int, seed: int, cards: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Drill:  # fmt: skip
+    """Make `sample` mutants of a suite, have each examined and diagnosed, and say what was noticed and named.
+
+    `cards`: how many cards to take, with the cases they answer; all where None. `progress`: told (done, total).
+    """
+    with tempfile.TemporaryDirectory(prefix="kbgate-drill-") as place:
+        root = Path(place)
+        original = _copy_of(inputs, day, cards, Random(seed))
+        base = root / "base"
+        _write(original, base)
+        accept(base, home)
+        keep_cards(home, original.settings["name"], _cards_of(base))
+        first = sit(base, home, LOOKED_INTO)
+        original.golds = tuple(sorted({card for _, card in first.held}))
+        original.models = _other_models(inputs, root / "models")
+        drawn, never = _draw(original, sample, seed)
+        folders = []
+        for number, (_, _, mutant) in enumerate(drawn):
+            folders.append(root / f"m{number:04d}")
+            _write(mutant, folders[-1], base)
+        mutants = []
+        workers = max(os.cpu_count() or 1, 1)
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet) as pool:
+            sittings = pool.map(_sit, [(str(folder), str(home)) for folder in folders])
+            for (fault, spoiled, _), sitting in zip(drawn, sittings, strict=True):
+                mutants.append(_judged(fault, spoiled, first, sitting))
+                progress(len(mutants), len(drawn))
+    asked = {card for case in original.cases for group in _groups(case) for card in group}
+    unprotected = tuple(sorted({card["id"] for card in original.cards} - asked))
+    return Drill(tuple(mutants), tuple(never), unprotected, len(original.cards))
+
+
+def _quiet() -> None:
+    """One thread a worker: two that share two cores wait for each other."""
+    os.environ["OMP_NUM_THREADS"] = os.environ["TOKENIZERS_PARALLELISM_THREADS"] = "1"
+
+
+def _sit(of: tuple[str, str]) -> Sitting:
+    folder, home = of
+    return sit(Path(folder), Path(home), LOOKED_INTO)
+
+
+def _draw(original: Copy, sample: int, seed: int) -> tuple[list[tuple[Fault, Spoiled, Copy]], list[str]]:
+    """Mutants, each fault in turn, none twice; and the faults that do not apply."""
+    draw = Random(seed)
+    drawn: list[tuple[Fault, Spoiled, Copy]] = []
+    seen: set[str] = set()
+    live = list(FAULTS.values())
+    never = []
+    while live and len(drawn) < sample:
+        for fault in list(live):
+            found = _mutant(fault, original, draw, seen)
+            if found is None:
+                live.remove(fault)
+                if not any(made.name == fault.name for made, _, _ in drawn):
+                    never.append(fault.name)
+            elif len(drawn) < sample:
+                drawn.append((fault, *found))
+    return drawn, never
+
+
+def _mutant(fault: Fault, original: Copy, draw: Random, seen: set[str]) -> tuple[Spoiled, Copy] | None:
+    for _ in range(_TRIES):
+        mutant = copies.deepcopy(original)
+        spoiled = fault.spoil(mutant, draw)
+        key = json.dumps([fault.name, mutant.settings, spoiled.target if spoiled else ""], default=str)
+        if spoiled is not None and (key not in seen or fault.name in ("footer",)):
+            seen.add(key)
+            return spoiled, mutant
+    return None
+
+
+def _judged(fault: Fault, spoiled: Spoiled, first: Sitting, sitting: Sitting) -> Mutant:
+    new = [sentence for check, sentence in sitting.reasons if (check, sentence) not in first.reasons]
+    noticed = sitting.verdict not in ("PASS",) and bool(new)
+    refused = sitting.verdict == "bad input"
+    left = not refused and bool(first.held - sitting.held)
+    fallen = () if refused else tuple(sorted(first.passing - sitting.passing))
+    named, right = _named(fault, spoiled, sitting, new)
+    return Mutant(
+        fault=fault.name,
+        target=spoiled.target,
+        equivalent=not left and sitting.verdict in ("PASS", "WARN"),
+        noticed=noticed,
+        missed=() if noticed else fallen,
+        verdict=sitting.verdict,
+        named=named,
+        right=right,
+        said=(new[0] if new else "") if not sitting.trouble else sitting.trouble,
+    )
+
+
+def _named(fault: Fault, spoiled: Spoiled, sitting: Sitting, new: Sequence[str]) -> tuple[str, bool]:
+    """The cause given most often, and whether it and what it names are right."""
+    if sitting.verdict == "bad input":
+        at_it = not spoiled.names or any(name in sentence for name in spoiled.names for sentence in new)
+        return BAD_INPUT, BAD_INPUT in fault.causes and at_it
+    counts = Counter(finding.cause for finding in sitting.findings)
+    if not counts:
+        return "", False
+    cause = min(counts, key=lambda name: (-counts[name], name))
+    names = {name for finding in sitting.findings if finding.cause == cause for name in finding.culprits}
+    return cause, cause in fault.causes and (not spoiled.names or bool(names & set(spoiled.names)))
+
+
+# ---------------------------------------------------------------- copies of a suite
+
+
+def _copy_of(inputs: Inputs, day: str, cards: int | None, draw: Random) -> Copy:
+    file = inputs.suite.folder / FILE
+    settings: dict[str, Any] = tomllib.loads(read_text(file)) if file.exists() else {}
+    settings = {**settings, "name": inputs.suite.name, "as_of": _date(day)}
+    settings["kb"] = {**settings.get("kb", {}), "path": "cards.jsonl"}
+    all_cards = [_card(row) for row in rows_of(inputs.kb.cards)]
+    all_cases = [_case(row) for row in rows_of(inputs.golden.cases)]
+    if cards is not None and cards < len(all_cards):
+        all_cards, all_cases = _part(all_cards, all_cases, cards, draw)
+    return Copy(settings, all_cards, all_cases, day)
+
+
+def _part(
+    cards: list[dict[str, Any]], cases: list[dict[str, Any]], count: int, draw: Random
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """So many cards: half of them answers, and the cases all of whose gold is among them."""
+    there = {card["id"] for card in cards}
+    kept: set[str] = set()
+    for case in draw.sample(cases, len(cases)):
+        golds = {card for group in _groups(case) for card in group} & there
+        if len(kept | golds) <= count // 2:
+            kept |= golds
+    rest = [card["id"] for card in cards if card["id"] not in kept]
+    kept |= set(draw.sample(rest, count - len(kept)))
+    answered = [case for case in cases if {card for group in _groups(case) for card in group} <= kept]
+    return [card for card in cards if card["id"] in kept], answered
+
+
+def _groups(case: dict[str, Any]) -> list[list[str]]:
+    return case.get("groups") or [[evidence["card"]] for evidence in case.get("evidence", ())]
+
+
+def _card(row: dict[str, Any]) -> dict[str, Any]:
+    kept = ("id", "title", "text", "language", "concept", "description", "tier", "domain", "topics", "metadata")
+    card = {name: row[name] for name in kept if row[name]} | {"id": row["id"], "title": row["title"], "text": row["text"]}
+    days = {name: row[name].isoformat() for name in ("valid_from", "valid_until") if row[name]}
+    return {**card, **days}
+
+
+def _case(row: dict[str, Any]) -> dict[str, Any]:
+    kept = (
+        "id", "query", "kind", "language", "filter", "entitled", "canary", "cluster", "split", "numeric", "attack", "topic",
+        "intent", "right_filter",
+    )  # fmt: skip
+    case = {name: row[name] for name in kept if row[name]}
+    gold: dict[str, Any] = {"evidence": [dict(e) for e in row["evidence"]]} if row["evidence"] else {}
+    if row["groups"] and not gold:
+        gold = {"groups": [list(group) for group in row["groups"]], "grades": dict(row["grades"])}
+    return {**case, "kind": row["kind"], **gold}
+
+
+def _write(copy: Copy, folder: Path, base: Path | None = None) -> None:
+    """The copy as a suite's folder, with the baseline of `base`."""
+    import tomli_w
+
+    folder.mkdir(parents=True)
+    write_text(folder / FILE, tomli_w.dumps(copy.settings))
+    for name, rows in (("cards.jsonl", copy.cards), ("golden.jsonl", copy.cases)):
+        write_text(folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    for path in sorted(base.glob("baseline.*")) if base else ():
+        shutil.copy(path, folder / path.name)
+
+
+def _cards_of(folder: Path) -> Any:
+    from tasks.cards import load_cards
+    from tasks.suite import load_suite
+
+    return load_cards(load_suite(folder)).cards
+
+
+def _date(day: str) -> Any:
+    import datetime as dt
+
+    return dt.date.fromisoformat(day)
+
+
+def _other_models(inputs: Inputs, root: Path) -> dict[str, str]:
+    """The suite's own model with another way of pooling: other vectors from the same weights, and nothing to download."""
+    model = identify_model(inputs.suite)
+    pooling = model.folder / "1_Pooling" / "config.json"
+    if not pooling.is_file():
+        return {}
+    found = {}
+    for name in ("cls", "max"):
+        folder = root / name
+        shutil.copytree(model.folder, folder)
+        settings = json.loads(pooling.read_text(encoding="utf-8"))
+        settings |= {key: False for key in settings if key.startswith("pooling_mode")}
+        settings["pooling_mode_cls_token" if name == "cls" else "pooling_mode_max_tokens"] = True
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+        found[name] = str(folder)
+    return found
+
+
+# ---------------------------------------------------------------- told
+
+
+def lines_of(found: Drill) -> Iterator[str]:
+    """A drill as a person reads it."""
+    for fault in sorted({mutant.fault for mutant in found.mutants}):
+        own = [mutant for mutant in found.mutants if mutant.fault == fault]
+        real = [mutant for mutant in own if not mutant.equivalent]
+        noticed = [mutant for mutant in real if mutant.noticed]
+        right = [mutant for mutant in noticed if mutant.right]
+        named = Counter(mutant.named or "nothing" for mutant in noticed)
+        told = ", ".join(f"{cause} {count}" for cause, count in named.most_common())
+        yield (
+            f"{fault:<20} {len(own):>4} made, {len(own) - len(real):>4} equivalent, noticed {_rate(len(noticed), len(real))}, "
+            f"named rightly {_rate(len(right), len(noticed))}{': ' + told if told else ''}"
+        )
+    real = [mutant for mutant in found.mutants if not mutant.equivalent]
+    noticed = [mutant for mutant in real if mutant.noticed]
+    right = [mutant for mutant in noticed if mutant.right]
+    yield (
+        f"{'all':<20} {len(found.mutants):>4} made, {len(found.mutants) - len(real):>4} equivalent, "
+        f"noticed {_rate(len(noticed), len(real))}, named rightly {_rate(len(right), len(noticed))}"
+    )
+    missed = [mutant for mutant in found.mutants if mutant.missed]
+    yield f"mutants that make a passing case fail and pass the gate: {len(missed)}"
+    for mutant in missed:
+        yield f"  {mutant.fault} of {mutant.target}: {', '.join(mutant.missed)}"
+    if found.not_applicable:
+        yield f"faults this suite cannot have: {', '.join(found.not_applicable)}"
+    yield f"cards whose loss nobody would notice: {len(found.unprotected)} of {found.cards}"
+    for card in found.unprotected[:20]:
+        yield f"  {card}"
+    if len(found.unprotected) > 20:
+        yield f"  and {len(found.unprotected) - 20} more"
+
+
+def _rate(count: int, total: int) -> str:
+    return f"{count}/{total}" + (f" ({100 * count / total:.0f} %)" if total else "")

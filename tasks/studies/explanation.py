@@ -1,0 +1,89 @@
+"""The whole story of one case: what it asks, what it finds, and why each gold it misses is missing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasks.domain import Inputs, Material
+from tasks.findings import Finding
+from tasks.fingerprint import golden_fingerprint
+from tasks.history import read_history
+from tasks.studies.causes import Missing
+from tasks.studies.diagnosis import explain
+from tasks.studies.laboratory import Laboratory
+from tasks.vectors import Vectors
+
+_WIDTH = 100
+
+
+def explain_case(
+    inputs: Inputs, material: Material, cases: pd.DataFrame, vectors: Vectors, day: dt.date, home: Path
+) -> Iterator[str]:
+    """One case as a person reads it, a line at a time; `cases`, `vectors`: that case alone."""
+    lab = Laboratory(inputs, material, cases, vectors, day, home)
+    ((name, case),) = lab.cases.items()
+    examined = _examined(inputs, material, home, name)
+    yield f"{name}: {case['query']}"
+    about = [case["kind"], case["language"], *(["canary"] if case["canary"] else [])]
+    yield f"  {', '.join(part for part in about if part)}; " + (
+        "ranks are those of the last run" if examined is not None else "ranks are by exact search: no run examined this index"
+    )
+    ranking = lab.ask(name)
+    ranks = examined if examined is not None else {card: ranking.rank(card) for card, _ in ranking.hits}
+    yield f"top {inputs.suite.top_k}:"
+    gold = {card for group in case["groups"] for card in group}
+    for card, rank in sorted(ranks.items(), key=lambda item: (item[1] or 0, item[0])):
+        if rank is not None and rank <= inputs.suite.top_k:
+            marks = [word for word, there in (("gold", card in gold), (_came(lab, card), True)) if there and word]
+            yield f"  {rank:>3} {card}{' (' + ', '.join(marks) + ')' if marks else ''}: {_short(lab.cards[card]['title'])}"
+    row = inputs.baseline.cases.get(name) if inputs.baseline else None
+    then = row["gold_ranks"] if row else {}
+    if not gold:
+        yield "no gold: nothing should be found for it"
+    for group in case["groups"]:
+        found = [card for card in group if (ranks.get(card) or inputs.suite.top_k + 1) <= inputs.suite.top_k]
+        if found:
+            yield f"found: {', '.join(sorted(found))}" + (" (one of several suffices)" if len(group) > 1 else "")
+            continue
+        stood = [card for card in sorted(group) if (then.get(card) or inputs.suite.top_k + 1) <= inputs.suite.top_k]
+        for card in stood or sorted(group):
+            yield from _told(explain(Missing(name, card, then.get(card), ranks.get(card), card in stood), lab), lab)
+
+
+def _told(finding: Finding, lab: Laboratory) -> Iterator[str]:
+    title = lab.cards[finding.gold]["title"] if finding.gold in lab.cards else "not in the knowledge base"
+    yield f"missing: {finding.gold}: {_short(title)}"
+    proof = "proven" if finding.proven else "not proven"
+    yield f"  {finding.cause}{'' if finding.cause == 'unknown' else f' ({proof})'}: {finding.sentence}"
+    for name, value in finding.evidence.items():
+        yield f"  {name:<28} {'not found' if value is None else f'{value:g}'}"
+    for card, title in finding.above:
+        yield f"  above it, {_came(lab, card)}: {card}: {_short(title)}"
+
+
+def _came(lab: Laboratory, card: str) -> str:
+    return "" if card not in lab.came else "changed" if lab.inputs.baseline and card in lab.inputs.baseline.cards else "new"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+
+
+def _examined(inputs: Inputs, material: Material, home: Path, case: str) -> dict[str, Any] | None:
+    """Ranks by card, of the last run that asked this case of this very index; None where there is none."""
+    golden = golden_fingerprint(inputs.golden.cases)
+    for line in reversed(read_history(home, inputs.suite.name)):
+        of_run = line["fingerprints"]
+        path = home / "runs" / inputs.suite.name / line["run"] / "run.parquet"
+        if of_run["index"] == material.fingerprint and of_run["golden"] == golden and path.exists():
+            table = pd.read_parquet(path, columns=["case", "card", "rank"], filters=[("case", "==", case)])
+            own = table[table["rank"].notna()]
+            if len(own):
+                return {str(card): int(rank) for card, rank in zip(own["card"], own["rank"], strict=True)}
+    return None

@@ -1,0 +1,50 @@
+"""Faults of what comes in: copies, newer documents, boilerplate."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+from tasks.studies.faults import Copy, Spoiled, any_card, fault
+
+COPIES = 10
+
+
+@fault("near-copies", causes=("displaced",))
+def near_copies(copy: Copy, draw: Random) -> Spoiled | None:
+    """Ten near-copies of a card are ingested beside it."""
+    card = any_card(copy, draw)
+    came = [_beside(card, f"copy{number}", f"{card['text']}\n\nRevision {number}.") for number in range(1, COPIES + 1)]
+    copy.cards += came
+    return Spoiled(card["id"], tuple(other["id"] for other in came))
+
+
+@fault("newer document", causes=("displaced",))
+def newer_document(copy: Copy, draw: Random) -> Spoiled | None:
+    """Newer documents on a card's subject are ingested beside it, in its own sentences but another order."""
+    card = any_card(copy, draw)
+    sentences = [part for part in re.split(r"(?<=[.!?])\s+", card["text"]) if part.strip()]
+    if len(sentences) < 3:
+        return None
+    came = []
+    for number in range(1, 4):
+        draw.shuffle(sentences)
+        came.append(_beside(card, f"newer{number}", " ".join(sentences[: max(len(sentences) * 2 // 3, 2)])))
+    copy.cards += came
+    return Spoiled(card["id"], tuple(other["id"] for other in came))
+
+
+@fault("footer", causes=("repeated_text",))
+def footer(copy: Copy, draw: Random) -> Spoiled | None:
+    """The same lines, in the words of some card, are put on every card."""
+    words = " ".join(any_card(copy, draw)["text"].split())[:300]
+    if len(words) < 40:
+        return None
+    for card in copy.cards:
+        card["text"] = f"{words}\n\n{card['text']}" if draw.random() < 0.9 else card["text"]
+    return Spoiled("every card")
+
+
+def _beside(card: dict[str, Any], name: str, text: str) -> dict[str, Any]:
+    return {**card, "id": f"{card['id']}-{name}", "text": text, "tier": ""}

@@ -1,0 +1,18 @@
+"""Faults of the questions: what the application sends along with them."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tasks.studies.faults import Copy, Spoiled, fault
+
+
+@fault("filter wrong", causes=("filter",))
+def filter_wrong(copy: Copy, draw: Random) -> Spoiled | None:
+    """A question is asked with a filter that its answer does not satisfy."""
+    asked = [case for case in copy.cases if case["kind"] != "no_match"]
+    if not asked:
+        return None
+    case = draw.choice(asked)
+    case["filter"] = {"domain": "archive"} if draw.random() < 0.5 else {"language": "xx"}
+    return Spoiled(case["id"], (case["id"],))

@@ -1,9 +1,10 @@
-"""`kbgate explain | drill`: why did it fall, and what would nobody notice?"""
+"""`kbgate explain | drill | inspect | import-labels`: why did it fall, what would nobody notice, and what is in doubt?"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,8 @@ def add_to(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     app.command("explain", epilog=EXIT_CODES)(explain)
     app.command("drill", epilog=EXIT_CODES)(drill)
+    app.command("inspect", epilog=EXIT_CODES)(inspect)
+    app.command("import-labels", epilog=EXIT_CODES)(import_labels)
 
 
 def explain(
@@ -68,3 +71,41 @@ def drill(
     if file is not None:
         stages.write_text(file, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
     return 1 if any(mutant.missed for mutant in found.mutants) else 0
+
+
+def inspect(
+    suite: SuiteFolder,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every observation with all its cards.")] = False,
+) -> int:
+    """Say what became of the cards: rejected, cut off, split, without description, expired, doubled, unreadable."""
+    from tasks import stages
+    from tasks.studies import ingestion
+
+    inputs = exam.load(stages.load_suite(suite), exam.home())
+    material = exam.prepare(inputs, exam.home())
+    chunks = stages.chunk(inputs.suite, inputs.kb)
+    found = ingestion.inspect(inputs, material, chunks, exam.day_of(inputs.suite))
+    if as_json:
+        print(json.dumps([dataclasses.asdict(observation) for observation in found], indent=2, ensure_ascii=False))
+    else:
+        for observation in found:
+            print(f"{observation.name:<22} {observation.sentence}")
+    return 0
+
+
+def import_labels(
+    suite: SuiteFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A label_review.csv with yes or no in its column `same`.")],
+) -> int:
+    """Write every yes of a filled-in label review into golden.jsonl: that card is as good an answer from now on."""
+    from tasks import stages
+    from tasks.studies import labels
+
+    inputs = exam.load(stages.load_suite(suite), exam.home())
+    found = labels.import_labels(inputs, file)
+    for case, card in found.added:
+        print(f"{case}: '{card}' is gold too")
+    print(f"{len(found.added)} added, {found.refused} refused, {found.open} still open")
+    if found.added:
+        print(f"next: kbgate evaluate {shlex.quote(str(suite))}; these cases were edited and need a new baseline")
+    return 0

@@ -29,6 +29,7 @@ def publish(evaluation: Evaluation, home: Path) -> None:
     document = stages.verdict_document(evaluation)
     report = render_markdown(evaluation, document)
     stages.write_run(evaluation, document, report)
+    stages.write_review(evaluation)
     stages.append_history(home, document)
     stages.keep_cards(home, evaluation.exam.suite.name, evaluation.exam.kb.cards)
     if stages.in_flow_run():

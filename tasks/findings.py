@@ -47,6 +47,19 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """A card nobody judged that stands above a gold and says much the same."""
+
+    case: str
+    gold: str
+    gold_rank: int | None
+    candidate: str
+    rank: int
+    similarity: float
+    """Cosine similarity of their nearest rows."""
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Why a run fell."""
 
@@ -55,5 +68,7 @@ class Diagnosis:
     patterns: tuple[Pattern, ...] = ()
     left_out: int = 0
     """Golds that fell and were not looked into, because there were too many."""
+    doubts: tuple[Doubt, ...] = ()
+    """Labels a person should look at."""
     trouble: str = ""
     """What kept the diagnosis from being made; the verdict stands without it."""

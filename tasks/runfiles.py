@@ -24,6 +24,7 @@ from tasks.results import NightlyRow, Result
 from tasks.tables import rows_of
 
 VERDICT_SCHEMA = 1
+_WRITTEN_LATER = ("verdict.json", "comment.md", "label_review.csv")
 _TREC_DEPTH = 1000
 
 
@@ -72,7 +73,7 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
         "arrivals": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(evaluation.arrivals).items()}
         if evaluation.arrivals
         else None,
-        "diagnosis": _plain(dataclasses.asdict(evaluation.diagnosis)),
+        "diagnosis": {**_plain(dataclasses.asdict(evaluation.diagnosis)), "doubts": len(evaluation.diagnosis.doubts)},
         "outcomes": {str(k): int(v) for k, v in sorted(exam.run.answers["outcome"].value_counts().items())},
         "extended": int(exam.run.answers["extended"].sum()),
         "figures": [
@@ -132,11 +133,11 @@ def write_run(evaluation: Evaluation, document: dict[str, Any], report: str) -> 
 
 
 def digests_of(folder: Path) -> dict[str, str]:
-    """sha256 of every file of a run but verdict.json, and a pull request's comment, which is written after it."""
+    """sha256 of every file of a run but verdict.json, and what is written after it: a comment, a review to fill in."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.iterdir())
-        if path.is_file() and path.name not in ("verdict.json", "comment.md") and not path.name.startswith(".")
+        if path.is_file() and path.name not in _WRITTEN_LATER and not path.name.startswith(".")
     }
 
 

@@ -37,7 +37,7 @@ from tasks import provenance as provenance_
 from tasks import suite as suites
 from tasks.retrieval import lexical
 from tasks.retrieval import run as retrieval
-from tasks.studies import diagnosis
+from tasks.studies import diagnosis, labels
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -121,6 +121,7 @@ settings_fingerprint = fingerprint.settings_fingerprint
 pipeline_of = fingerprint.pipeline_of
 provenance_of = provenance_.provenance_of
 verdict_document = runfiles.verdict_document
+write_review = labels.write_review
 keep_cards = archive.keep_cards
 append_history = history.append_history
 read_history = history.read_history

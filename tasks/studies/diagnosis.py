@@ -17,6 +17,7 @@ from tasks.studies.causes import CAUSES, Cause, Missing
 from tasks.studies.causes.chunk_split import whole
 from tasks.studies.causes.displaced import newcomers_above
 from tasks.studies.causes.label import LIFTED
+from tasks.studies.labels import doubts_of
 from tasks.studies.laboratory import Laboratory
 from tasks.studies.patterns import patterns_of
 from tasks.studies.variants import AS_IS, SEARCHABLE, WORDS
@@ -49,7 +50,13 @@ def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
     if fallen and not set(lab.lanes) <= SEARCHABLE:
         return Diagnosis(trouble=f"method '{exam.run.method}' cannot be asked again in this process", left_out=len(fallen))
     findings = tuple(explain(missing, lab) for missing in fallen[:limit])
-    return Diagnosis(findings, tuple(groups_of(findings)), patterns_of(exam, findings, lines), len(fallen) - len(findings))
+    return Diagnosis(
+        findings,
+        tuple(groups_of(findings)),
+        patterns_of(exam, findings, lines),
+        len(fallen) - len(findings),
+        tuple(doubts_of(exam, lab)) if set(lab.lanes) <= SEARCHABLE else (),
+    )
 
 
 def golds_that_fell(exam: Exam) -> Iterator[Missing]:
@@ -96,7 +103,9 @@ def explain(missing: Missing, lab: Laboratory) -> Finding:
             continue
         confirmed = cause.look(missing, lab)
         if confirmed is not None:
-            return _finding(missing, lab, cause.name, confirmed.sentence, confirmed.proven, confirmed.culprits)
+            return _finding(
+                missing, lab, confirmed.cause or cause.name, confirmed.sentence, confirmed.proven, confirmed.culprits
+            )
     sentence = f"no single change brings '{missing.gold}' back"
     return _finding(missing, lab, UNKNOWN, sentence, False, ())
 

@@ -25,6 +25,7 @@ from tasks.archive import keep_cards
 from tasks.domain import Inputs
 from tasks.embedding import identify_model
 from tasks.records import read_text, write_text
+from tasks.studies.diagnosis import UNKNOWN
 from tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
 from tasks.studies.sitting import Sitting, accept, sit
 from tasks.suite import FILE
@@ -43,7 +44,7 @@ class Mutant:
     fault: str
     target: str
     equivalent: bool
-    """True where no gold left the top k and the gate said nothing graver than WARN."""
+    """True where no gold left the top k, none is gone, and nothing was refused: there is nothing to notice."""
     noticed: bool
     missed: tuple[str, ...]
     """Passing cases that fail now although the gate is PASS: there must be none."""
@@ -136,7 +137,7 @@ def _mutant(fault: Fault, original: Copy, draw: Random, seen: set[str]) -> tuple
         mutant = copies.deepcopy(original)
         spoiled = fault.spoil(mutant, draw)
         key = json.dumps([fault.name, mutant.settings, spoiled.target if spoiled else ""], default=str)
-        if spoiled is not None and (key not in seen or fault.name in ("footer",)):
+        if spoiled is not None and key not in seen:
             seen.add(key)
             return spoiled, mutant
     return None
@@ -152,7 +153,7 @@ def _judged(fault: Fault, spoiled: Spoiled, first: Sitting, sitting: Sitting) ->
     return Mutant(
         fault=fault.name,
         target=spoiled.target,
-        equivalent=not left and sitting.verdict in ("PASS", "WARN"),
+        equivalent=not left and not refused and not sitting.findings,
         noticed=noticed,
         missed=() if noticed else fallen,
         verdict=sitting.verdict,
@@ -170,7 +171,7 @@ def _named(fault: Fault, spoiled: Spoiled, sitting: Sitting, new: Sequence[str])
     counts = Counter(finding.cause for finding in sitting.findings)
     if not counts:
         return "", False
-    cause = min(counts, key=lambda name: (-counts[name], name))
+    cause = min(counts, key=lambda name: (name == UNKNOWN, -counts[name], name))
     names = {name for finding in sitting.findings if finding.cause == cause for name in finding.culprits}
     return cause, cause in fault.causes and (not spoiled.names or bool(names & set(spoiled.names)))
 
@@ -183,6 +184,8 @@ def _copy_of(inputs: Inputs, day: str, cards: int | None, draw: Random) -> Copy:
     settings: dict[str, Any] = tomllib.loads(read_text(file)) if file.exists() else {}
     settings = {**settings, "name": inputs.suite.name, "as_of": _date(day)}
     settings["kb"] = {**settings.get("kb", {}), "path": "cards.jsonl"}
+    if not any("@" in name for name in settings.get("gates", {})) and not settings.get("slice"):
+        settings["k_values"] = [inputs.suite.top_k]  # the other cut-offs judge nothing here
     all_cards = [_card(row) for row in rows_of(inputs.kb.cards)]
     all_cases = [_case(row) for row in rows_of(inputs.golden.cases)]
     if cards is not None and cards < len(all_cards):

@@ -52,16 +52,21 @@ class Laboratory:
     # ------------------------------------------------------------ what changed since the baseline
 
     @cached_property
-    def _then(self) -> dict[str, str]:
+    def known_then(self) -> dict[str, str]:
         """The baseline's cards: id to content hash; empty without a baseline."""
         return {card: row["hash"] for card, row in self.inputs.baseline.cards.items()} if self.inputs.baseline else {}
 
     @cached_property
     def came(self) -> frozenset[str]:
         """Cards that are new or changed since the baseline; none without one."""
-        if not self._then:
+        if not self.known_then:
             return frozenset()
-        return frozenset(name for name, card in self.cards.items() if self._then.get(name) != card["hash"])
+        return frozenset(name for name, card in self.cards.items() if self.known_then.get(name) != card["hash"])
+
+    @cached_property
+    def left(self) -> frozenset[str]:
+        """Cards of the baseline that are no longer there."""
+        return frozenset(self.known_then) - frozenset(self.cards)
 
     def edited(self, case: str) -> bool:
         """Whether a case is not what it was in the baseline."""
@@ -70,7 +75,7 @@ class Laboratory:
 
     @cached_property
     def _old(self) -> dict[str, dict[str, Any]]:
-        lost = {value for card, value in self._then.items() if card in self.came or card not in self.cards}
+        lost = {value for card, value in self.known_then.items() if card in self.came or card not in self.cards}
         found = recall_cards(self.home, self.suite.name, lost)
         if lost - set(found):
             with contextlib.suppress(KbgateError):
@@ -81,7 +86,7 @@ class Laboratory:
 
     def as_it_was(self, card: str) -> dict[str, Any] | None:
         """A changed or removed card as the baseline knew it; None where that is not kept, or nothing changed."""
-        row = self._old.get(self._then.get(card, ""))
+        row = self._old.get(self.known_then.get(card, ""))
         return {**row, "id": card} if row else None
 
     @cached_property
@@ -106,6 +111,9 @@ class Laboratory:
 
         Raises `InputError` where the baseline's model is not to be had.
         """
+        return self.once(f"under {sections}", lambda: self._under(sections))
+
+    def _under(self, sections: tuple[str, ...]) -> Laboratory | None:
         then = self.inputs.baseline.summary["provenance"].get("pipeline") if self.inputs.baseline else None
         if not then:
             return None
@@ -171,6 +179,10 @@ class Laboratory:
         """Whether a card that is not in the top k would be, after a change."""
         rank = self.ask(case, change, lift).rank(card)
         return rank is not None and rank <= self.suite.top_k
+
+    def similarity(self, one: str, other: str) -> float:
+        """Cosine similarity of the nearest rows of two cards."""
+        return self._variants.similarity(one, other)
 
     def hides(self, case: str, card: str) -> frozenset[str]:
         """The conditions of a case (validity, filter, access) that a card does not satisfy."""

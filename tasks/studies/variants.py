@@ -102,6 +102,11 @@ class Variants:
                 found.setdefault(card, []).append(place)
         return found
 
+    def similarity(self, one: str, other: str) -> float:
+        """Cosine similarity of the nearest rows of two cards; 0 where either has none."""
+        here, there = (self._places.get(card, []) for card in (one, other))
+        return float((self._vectors[here] @ self._vectors[there].T).max()) if here and there else 0.0
+
     def search(self, question: Question, change: Change) -> Ranking:
         """What a question finds after a change."""
         where = dict(question.where or {})

@@ -36,6 +36,8 @@ class Confirmed:
     sentence: str
     culprits: tuple[str, ...] = ()
     proven: bool = True
+    cause: str = ""
+    """The cause by name, where a rule finds that another one's applies to another card; "" for its own."""
 
 
 Look = Callable[[Missing, Laboratory], Confirmed | None]

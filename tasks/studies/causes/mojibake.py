@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tasks.studies.causes import Confirmed, Missing, cause
 from tasks.studies.laboratory import Laboratory
 
@@ -11,14 +14,10 @@ _TEXTS = ("title", "description", "text")
 @cause("mojibake", order=40, changed=("card",))
 def mojibake(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card's text was decoded with the wrong character set."""
-    import ftfy
-
-    if missing.gold not in lab.cards:
+    if missing.gold not in lab.cards or not is_broken(lab.cards[missing.gold]):
         return None
     card = lab.cards[missing.gold]
-    mended = {name: ftfy.fix_encoding(card[name]) for name in _TEXTS}
-    if all(mended[name] == card[name] for name in _TEXTS):
-        return None
+    mended = _mended(card)
     change = lab.replaced({**card, **mended})
     if not lab.brings_back(missing.case, missing.gold, change):
         return None
@@ -29,3 +28,14 @@ def mojibake(missing: Missing, lab: Laboratory) -> Confirmed | None:
     return Confirmed(
         f"the {broken} of '{missing.gold}' was decoded wrongly ('{shown}'); mended, it stands at {rank}", (missing.gold,)
     )
+
+
+def is_broken(card: Mapping[str, Any]) -> bool:
+    """Whether a card's texts were decoded with the wrong character set."""
+    return any(text != card[name] for name, text in _mended(card).items())
+
+
+def _mended(card: Mapping[str, Any]) -> dict[str, str]:
+    import ftfy
+
+    return {name: ftfy.fix_encoding(card[name]) for name in _TEXTS}

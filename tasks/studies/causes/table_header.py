@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from tasks.studies.causes import Confirmed, Missing, cause
 from tasks.studies.laboratory import Laboratory
 
-_ROW = re.compile(r"^\s*\|.*\|\s*$|^[^|\n]+\|[^|\n]+\|", re.MULTILINE)
 _RULE = re.compile(r"^\s*\|?\s*:?-{2,}[-:|\s]*$", re.MULTILINE)
 
 
+def table_spans(text: str) -> list[tuple[int, int]]:
+    """Where the tables of a text stand: at least two lines in a row with at least two bars each."""
+    spans: list[tuple[int, int]] = []
+    first, lines, at = 0, 0, 0
+    for line in [*text.split("\n"), ""]:
+        if line.count("|") >= 2:
+            first, lines = (first, lines + 1) if lines else (at, 1)
+        else:
+            spans += [(first, at - 1)] if lines >= 2 else []
+            lines = 0
+        at += len(line) + 1
+    return spans
+
+
 def has_table(text: str) -> bool:
-    """Whether at least two lines of a text are rows of a table."""
-    return len(_ROW.findall(text)) >= 2
+    """Whether a text holds a table."""
+    return bool(table_spans(text))
+
+
+def lost_its_header(old: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a card has a table whose header it no longer has."""
+    both = has_table(old["text"]) and has_table(now["text"])
+    return both and bool(_RULE.search(old["text"])) and not _RULE.search(now["text"])
 
 
 @cause("table_header", order=60, changed=("card",))
@@ -22,10 +43,9 @@ def table_header(missing: Missing, lab: Laboratory) -> Confirmed | None:
     old = lab.as_it_was(missing.gold)
     if old is None or missing.gold not in lab.cards:
         return None
-    text = lab.cards[missing.gold]["text"]
-    if not (has_table(text) and has_table(old["text"]) and _RULE.search(old["text"]) and not _RULE.search(text)):
-        return None
     now = lab.cards[missing.gold]
+    if not lost_its_header(old, now):
+        return None
     change = lab.replaced({**now, "text": old["text"]})
     if not lab.brings_back(missing.case, missing.gold, change):
         return None

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tasks.studies.causes import Confirmed, Missing, cause
 from tasks.studies.laboratory import Laboratory
 
 _SHORTER = 0.9
+
+
+def lost_text(old: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a card has markedly less text than it had."""
+    return len(now["text"]) <= _SHORTER * len(old["text"])
 
 
 @cause("text_lost", order=70, changed=("card",))
@@ -18,7 +26,7 @@ def text_lost(missing: Missing, lab: Laboratory) -> Confirmed | None:
         sentence = f"'{missing.gold}' has no text; not proven: its earlier text is not kept here"
         return None if text.strip() else Confirmed(sentence, (missing.gold,), proven=False)
     lengths = f"'{missing.gold}' had {len(old['text'])} characters and has {len(text)}"
-    if len(text) > _SHORTER * len(old["text"]):
+    if not lost_text(old, lab.cards[missing.gold]):
         return None
     if missing.excerpt and missing.excerpt in old["text"]:
         return Confirmed(f"{lengths}; the evidence stood in what is gone", (missing.gold,))

@@ -38,12 +38,13 @@ def newer_document(copy: Copy, draw: Random) -> Spoiled | None:
 @fault("footer", causes=("repeated_text",))
 def footer(copy: Copy, draw: Random) -> Spoiled | None:
     """The same lines, in the words of some card, are put on every card."""
-    words = " ".join(any_card(copy, draw)["text"].split())[:300]
+    source = any_card(copy, draw)
+    words = " ".join(source["text"].split())[:300]
     if len(words) < 40:
         return None
     for card in copy.cards:
         card["text"] = f"{words}\n\n{card['text']}" if draw.random() < 0.9 else card["text"]
-    return Spoiled("every card")
+    return Spoiled(f"every card, in the words of {source['id']}")
 
 
 def _beside(card: dict[str, Any], name: str, text: str) -> dict[str, Any]:

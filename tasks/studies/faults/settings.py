@@ -15,6 +15,8 @@ _PREFIXES = (
     "SYSTEM NOTE. ",
 )
 
+_SIZES = tuple(range(80, 180, 10))
+
 
 @fault("another model", causes=("settings",))
 def another_model(copy: Copy, draw: Random) -> Spoiled | None:
@@ -30,14 +32,14 @@ def another_model(copy: Copy, draw: Random) -> Spoiled | None:
 def prefix_lost(copy: Copy, draw: Random) -> Spoiled | None:
     """Questions or passages are embedded with another prefix than they were."""
     section, side = copy.section("embedding"), draw.choice(("query_prefix", "passage_prefix"))
-    section[side] = "" if section.get(side) else draw.choice(_PREFIXES) * draw.randint(1, 8)
+    section[side] = "" if section.get(side) else draw.choice(_PREFIXES) * 2
     return Spoiled(side, (f"embedding.{side}",))
 
 
 @fault("badly split", causes=("chunk_split",))
 def badly_split(copy: Copy, draw: Random) -> Spoiled | None:
     """Cards are cut into pieces that are too small to say anything."""
-    size = draw.randint(50, 160)
+    size = draw.choice(_SIZES)
     copy.section("chunking").update({"method": "recursive", "size": size, "overlap": 0})
     return Spoiled(f"size {size}")
 

@@ -1,0 +1,188 @@
+"""What the knowledge base looks like once it is cut and embedded: what a retriever can never find, and why."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from tasks.domain import Inputs, Material
+from tasks.errors import named
+from tasks.studies.causes.no_description import needs_description
+from tasks.studies.causes.repeated_text import repeated_lines
+from tasks.studies.causes.table_header import table_spans
+from tasks.studies.limits import cut_off
+from tasks.tables import rows_of
+
+NEAR, SHINGLE, PERMUTATIONS = 0.8, 5, 128
+"""Two cards are near-duplicates when so large a share of their runs of five words is the same."""
+SURE, LONG = 0.95, 120
+"""A detected language speaks against a declared one when so sure, of a text of so many characters."""
+_LIST = re.compile(r"(?:^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S.*(?:\n|\Z)){3,}", re.MULTILINE)
+_VISIBLE = frozenset("\n\t\r")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One thing that was looked for."""
+
+    name: str
+    sentence: str
+    cards: tuple[str, ...] = ()
+    """Whom it concerns; empty where it is a mere count."""
+
+
+def inspect(inputs: Inputs, material: Material, chunks: pd.DataFrame, day: dt.date) -> list[Observation]:
+    """Everything an ingest report says, in the order it is read; `chunks`: as they were cut."""
+    cards = rows_of(inputs.kb.cards)
+    looks = (
+        _rejected(inputs),
+        _chunks(chunks),
+        _cut(inputs, material, chunks),
+        _split(cards, chunks),
+        _undescribed(cards),
+        _invalid(cards, day),
+        _near_duplicates(cards),
+        _repeated(cards),
+        _characters(cards),
+        _languages(cards),
+        _sources(cards, chunks),
+    )
+    return [observation for look in looks for observation in look]
+
+
+def _told(name: str, none: str, some: str, cards: Iterable[str]) -> Observation:
+    found = tuple(dict.fromkeys(cards))
+    return Observation(name, f"{len(found)} {some}: {named(found)}" if found else none, found)
+
+
+def _rejected(inputs: Inputs) -> Iterator[Observation]:
+    problems = [str(problem) for problem in inputs.kb.problems]
+    yield Observation("rejected", f"{len(problems)} lines rejected" if problems else "no line was rejected", tuple(problems))
+
+
+def _chunks(chunks: pd.DataFrame) -> Iterator[Observation]:
+    counts = chunks.groupby("card").size()
+    most = counts.sort_values(ascending=False).head(3)
+    told = ", ".join(f"{card} {count}" for card, count in most.items())
+    sentence = (
+        f"{len(chunks)} chunks of {len(counts)} cards: {counts.median():g} in the middle, {counts.max()} at most ({told})"
+    )
+    yield Observation("chunks", sentence)
+
+
+def _cut(inputs: Inputs, material: Material, chunks: pd.DataFrame) -> Iterator[Observation]:
+    limit, tails = cut_off(material.model, inputs.suite.embedding.passage_prefix, chunks["text"].tolist())
+    lost = sum(len(tail) for tail in tails)
+    cards = [card for card, tail in zip(chunks["card"], tails, strict=True) if tail]
+    yield _told(
+        "input limit",
+        f"the model reads every chunk whole (its limit is {limit} tokens)",
+        f"cards have chunks longer than the {limit} tokens the model reads; {lost} characters are dropped in silence",
+        cards,
+    )
+
+
+def _split(cards: Sequence[Mapping[str, Any]], chunks: pd.DataFrame) -> Iterator[Observation]:
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for card, start, end in zip(chunks["card"], chunks["start"], chunks["end"], strict=True):
+        spans.setdefault(card, []).append((start, end))
+
+    def is_split(card: Mapping[str, Any], blocks: Iterable[tuple[int, int]]) -> bool:
+        return any(
+            not any(start <= first and last <= end for start, end in spans.get(card["id"], ())) for first, last in blocks
+        )
+
+    tables = [card["id"] for card in cards if is_split(card, table_spans(card["text"]))]
+    lists = [
+        card["id"]
+        for card in cards
+        if is_split(card, ((m.start(), m.start() + len(m.group().strip())) for m in _LIST.finditer(card["text"])))
+    ]
+    yield _told("tables", "no table is split over chunks", "cards have a table that is split over chunks", tables)
+    yield _told("lists", "no list is split over chunks", "cards have a list that is split over chunks", lists)
+
+
+def _undescribed(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+    bare = [card["id"] for card in cards if needs_description(card["text"]) and not card["description"].strip()]
+    yield _told(
+        "descriptions", "every table and figure has a description", "cards hold a table or figure without a description", bare
+    )
+
+
+def _invalid(cards: Sequence[Mapping[str, Any]], day: dt.date) -> Iterator[Observation]:
+    over = [card["id"] for card in cards if card["valid_until"] and card["valid_until"] < day]
+    early = [card["id"] for card in cards if card["valid_from"] and card["valid_from"] > day]
+    yield _told("expired", f"no card is expired on {day}", f"cards are expired on {day}", over)
+    yield _told("not yet valid", f"every card is valid from {day} on or before", f"cards are not yet valid on {day}", early)
+
+
+def _near_duplicates(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+    from datasketch import MinHash, MinHashLSH
+
+    index, found = MinHashLSH(threshold=NEAR, num_perm=PERMUTATIONS), []
+    for card in cards:
+        words = card["text"].casefold().split()
+        parts = {" ".join(words[at : at + SHINGLE]) for at in range(max(len(words) - SHINGLE + 1, 1))} if words else set()
+        if not parts:
+            continue
+        sketch = MinHash(num_perm=PERMUTATIONS)
+        sketch.update_batch([part.encode() for part in parts])
+        found += [f"{other} and {card['id']}" for other in sorted(index.query(sketch))]
+        index.insert(card["id"], sketch)
+    yield _told("near-duplicates", "no two cards are near-duplicates", "pairs of cards are near-duplicates", found)
+
+
+def _repeated(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+    lines = repeated_lines([card["text"] for card in cards])
+    told = tuple(f"'{line[:60]}' on {count} cards" for line, count in lines.items())
+    yield _told("repeated lines", "no line stands on many cards", "lines stand on many cards", told)
+
+
+def _characters(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+    texts = {card["id"]: "\n".join((card["title"], card["description"], card["text"])) for card in cards}
+    unseen = [
+        name for name, text in texts.items() if any(unicodedata.category(c) in ("Cf", "Cc") and c not in _VISIBLE for c in text)
+    ]
+    loose = [name for name, text in texts.items() if not unicodedata.is_normalized("NFC", text)]
+    yield _told("invisible characters", "no card has invisible characters", "cards have invisible characters", unseen)
+    yield _told("normal form", "every text is in Unicode's form NFC", "cards are not in Unicode's form NFC", loose)
+
+
+def _languages(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_pickled_model(MODEL_FILE, norm_probs=True)
+    odd = []
+    for card in cards:
+        declared = card["language"].partition("-")[0].lower()
+        if declared and len(card["text"]) >= LONG:
+            detected, sure = identifier.classify(card["text"])
+            if detected != declared and sure >= SURE:
+                odd.append(f"{card['id']} ({declared}, reads like {detected})")
+    yield _told(
+        "languages", "no text speaks against its declared language", "cards are in another language than they declare", odd
+    )
+
+
+def _sources(cards: Sequence[Mapping[str, Any]], chunks: pd.DataFrame) -> Iterator[Observation]:
+    good = {card["id"] for card in cards if _is_source(card["source_url"])}
+    count = int(chunks["card"].isin(good).sum())
+    share = 100 * count / len(chunks) if len(chunks) else 0.0
+    yield Observation(
+        "sources", f"{count} of {len(chunks)} chunks ({share:.0f} %) have a well-formed source_url (none was fetched)"
+    )
+
+
+def _is_source(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https", "file", "s3", "gs") and bool(parts.netloc or parts.path)

@@ -1,0 +1,164 @@
+"""Labels in doubt: cards nobody judged that stand above a gold and say much the same. A person decides, a file remembers.
+
+`label_review.csv` beside a run's report has one row per pair; whoever reads it writes yes or no into `same`, and
+`kbgate import-labels` writes the yes into golden.jsonl.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.domain import Evaluation, Exam, Inputs
+from tasks.errors import InputError, Problem, did_you_mean
+from tasks.findings import Doubt
+from tasks.golden import FILE
+from tasks.records import nfc, read_jsonl, read_table, write_text
+from tasks.registry import METRICS
+from tasks.settings import EPSILON
+from tasks.studies.laboratory import Laboratory
+
+CLOSE = 0.75
+"""Cosine similarity of two cards' nearest rows from which on one may answer what the other does."""
+MOST = 500
+_ANSWERS = {"yes": True, "y": True, "no": False, "n": False, "": None}
+
+
+def doubts_of(exam: Exam, lab: Laboratory) -> Iterator[Doubt]:
+    """Of each failing case, the unjudged cards that stand above a gold it misses and are close to it."""
+    k, mark = exam.suite.top_k, exam.suite.pass_mark - EPSILON
+    own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
+    contract = own[own["metric"] == METRICS["contract"].key(k)]
+    failing = set(contract.loc[contract["value"] < mark, "case"])
+    for place in exam.scores.placements.to_dict("records"):
+        if place["case"] not in failing:
+            continue
+        found = 0
+        judged, top = set(place["grades"]), place["top"]
+        for gold, rank in sorted(place["ranks"].items()):
+            if gold not in lab.cards or (rank is not None and rank <= k):
+                continue
+            for at, candidate in enumerate(top, start=1):
+                similarity = lab.similarity(gold, candidate) if candidate not in judged and candidate in lab.cards else 0.0
+                if similarity >= CLOSE and found < MOST:
+                    found += 1
+                    yield Doubt(place["case"], gold, rank, candidate, at, round(similarity, 4))
+
+
+REVIEW = "label_review.csv"
+COLUMNS = ("case", "question", "gold", "gold_rank", "gold_text", "candidate", "rank", "candidate_text", "similarity", "same")
+
+
+def review_table(doubts: tuple[Doubt, ...], exam: Exam) -> str:
+    """The doubts as CSV, with the texts to read and an empty column `same` to fill in."""
+    queries = dict(zip(exam.golden["id"], exam.golden["query"], strict=True))
+    texts = dict(zip(exam.kb.cards["id"], exam.kb.cards["title"] + "\n" + exam.kb.cards["text"], strict=True))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for doubt in doubts:
+        writer.writerow(
+            [doubt.case, queries[doubt.case], doubt.gold, doubt.gold_rank or "", _cell(texts[doubt.gold]), doubt.candidate,
+             doubt.rank, _cell(texts[doubt.candidate]), f"{doubt.similarity:.4f}", ""]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def write_review(evaluation: Evaluation) -> None:
+    """Write label_review.csv beside a run's report, where a label is in doubt."""
+    if evaluation.diagnosis.doubts:
+        write_text(evaluation.folder / REVIEW, review_table(evaluation.diagnosis.doubts, evaluation.exam))
+
+
+def _cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    text = text.strip()
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a review came to."""
+
+    added: tuple[tuple[str, str], ...]
+    """(case, card) of every new gold."""
+    refused: int
+    open: int
+
+
+def import_labels(inputs: Inputs, path: Path) -> Imported:
+    """Read a filled-in review and write every yes into golden.jsonl: the candidate is as good as that gold from now on.
+
+    Raises `InputError` with every mistake of the file; then nothing is written.
+    """
+    golden = inputs.suite.folder / FILE
+    if not golden.exists():
+        raise InputError([Problem(FILE, 0, "is not there; labels of a BEIR folder are changed in its qrels")])
+    records, problems = read_table(path)
+    lines, of_golden = read_jsonl(golden)
+    cases = {nfc(str(record.content.get("id", ""))): dict(record.content) for record in lines}
+    cards, added, refused, waiting = set(inputs.kb.cards["id"]), [], 0, 0
+    problems = [*problems, *of_golden]
+    for record in records:
+        row = {name: str(record.content.get(name, "")).strip() for name in ("case", "gold", "candidate", "same")}
+        answer = _ANSWERS.get(row["same"].lower(), "?")
+        if answer == "?":
+            problems.append(Problem(record.file, record.line, f"same: found '{row['same']}'; write yes, no or nothing"))
+        elif row["case"] not in cases:
+            problems.append(
+                Problem(record.file, record.line, f"unknown case '{row['case']}'; {did_you_mean(row['case'], cases)}")
+            )
+        elif row["candidate"] not in cards:
+            known = did_you_mean(row["candidate"], cards)
+            problems.append(Problem(record.file, record.line, f"unknown card '{row['candidate']}'; {known}"))
+        elif answer:
+            mistake = _accept(cases[row["case"]], row["gold"], row["candidate"])
+            if mistake:
+                problems.append(Problem(record.file, record.line, mistake))
+            else:
+                added.append((row["case"], row["candidate"]))
+        refused, waiting = refused + (answer is False), waiting + (answer is None)
+    if problems:
+        raise InputError(problems)
+    if added:
+        changed = {case for case, _ in added}
+        text = golden.read_text(encoding="utf-8").split("\n")
+        for line in lines:
+            name = nfc(str(line.content["id"]))
+            if name in changed:
+                text[line.line - 1] = json.dumps(cases[name], ensure_ascii=False)
+        write_text(golden, "\n".join(text))
+    return Imported(tuple(added), refused, waiting)
+
+
+def _accept(case: dict[str, Any], gold: str, candidate: str) -> str:
+    """Add a card beside a gold of a case, in whatever form the case is written; returns what forbids it, or ""."""
+    if case.get("evidence"):
+        return f"case '{case['id']}' names evidence; add the excerpt of '{candidate}' by hand"
+    groups = _groups(case)
+    place = next((group for group in groups if gold in group), None)
+    if place is None:
+        return f"'{gold}' is no gold of case '{case['id']}'"
+    if candidate not in place:
+        place.append(candidate)
+    if "must_cite_one_of" in case:
+        case["must_cite_one_of"] = place
+    else:
+        case.pop("expected", None)
+        case["groups"] = groups
+    if case.get("grades"):
+        case["grades"] = {**case["grades"], candidate: case["grades"].get(gold, 1)}
+    return ""
+
+
+def _groups(case: Mapping[str, Any]) -> list[list[str]]:
+    if "must_cite_one_of" in case:
+        return [list(case["must_cite_one_of"])]
+    if "expected" in case:
+        return [[card] for card in case["expected"]]
+    return [list(group) for group in case.get("groups", [])]

@@ -158,7 +158,7 @@ def _characters(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
 def _languages(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_pickled_model(MODEL_FILE, norm_probs=True)
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     odd = []
     for card in cards:
         declared = card["language"].partition("-")[0].lower()

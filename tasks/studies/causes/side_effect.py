@@ -25,6 +25,9 @@ def side_effect(missing: Missing, lab: Laboratory) -> Confirmed | None:
         return None
     proof = least_that(others, lambda cards: lab.brings_back(missing.case, missing.gold, _undone(lab, cards)))
     rank = lab.ask(missing.case, _undone(lab, proof)).rank(missing.gold)
+    if all(card in lab.came and card not in lab.known_then for card in proof):
+        sentence = f"'{missing.gold}' stands at {rank} without the cards that are new; none of them alone stands in its way"
+        return Confirmed(f"{sentence}: they change how much each word weighs", cause="displaced")
     happened = {card: what_happened(lab, card) for card in proof}
     told = ", ".join(f"'{card}' ({happened[card].replace('_', ' ')})" for card in proof[:3]) + (
         " and others" if proof[3:] else ""

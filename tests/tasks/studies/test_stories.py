@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,9 +93,9 @@ def test_eighty_new_documents_push_an_old_table_from_rank_4_to_14_and_are_named(
 
 
 def test_a_table_without_description(suite: Path, home: Path) -> None:
-    change(suite, "warfarin-inr", description="")
+    change(suite, "contraceptive-missed", description="")
     found = findings_of(suite, home)
-    assert {(f.cause, f.gold, f.proven) for f in found} == {("no_description", "warfarin-inr", True)}
+    assert {(f.cause, f.gold, f.proven) for f in found} == {("no_description", "contraceptive-missed", True)}
 
 
 def test_a_table_cut_from_its_header(suite: Path, home: Path) -> None:
@@ -222,7 +221,8 @@ def test_an_answer_beyond_what_the_model_reads(tmp_path: Path, home: Path) -> No
 
 
 def test_a_span_cut_by_a_chunks_border(tmp_path: Path, home: Path) -> None:
-    cards = [{"id": "handbook", "text": FILLER[:150] + ANSWER + " " + FILLER}, {"id": "permits", "text": RIVAL}]
+    rival = "A parking permit for a car costs forty euros a month."
+    cards = [{"id": "handbook", "text": FILLER[:150] + ANSWER + " " + FILLER}, {"id": "permits", "text": rival}]
     cases = [
         {
             "id": "scooter",
@@ -230,7 +230,7 @@ def test_a_span_cut_by_a_chunks_border(tmp_path: Path, home: Path) -> None:
             "evidence": [{"card": "handbook", "text": ANSWER}],
         }
     ]
-    settings = '[chunking]\nsize = 60\noverlap = 0\n[retrieval]\nmethod = "dense"\n'
+    settings = '[chunking]\nsize = 100\noverlap = 0\n[retrieval]\nmethod = "dense"\n'
     finding = only(findings_of(lone(tmp_path, settings, cards, cases), home), "scooter")
     assert (finding.cause, finding.proven) == ("chunk_split", True)
     assert "cut by a chunk's border" in finding.sentence
@@ -260,7 +260,6 @@ def test_a_diagnosis_that_cannot_be_made_changes_no_verdict(
 
 
 def test_explain_tells_a_case_in_full(suite: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(suite, suite.parent / "copy")
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
     assert kbgate("explain", suite, "syrup-spoon") == 0
     said = capsys.readouterr().out

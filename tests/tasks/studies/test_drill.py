@@ -1,0 +1,132 @@
+"""The drill: faults are made on copies, sat and diagnosed by a process that is told nothing of them, and counted honestly."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.findings import Finding
+from tasks.studies.drill import LOOKED_INTO, _judged, _named, _sit
+from tasks.studies.faults import FAULTS, Copy, Spoiled
+from tasks.studies.sitting import Sitting
+from tests.conftest import MEDICATION, edit_lines, write_lines
+
+CLI = Callable[..., int]
+
+
+def a_copy() -> Copy:
+    table = "Fares in crowns, children half.\n\n| from | to |\n|---|---|\n| a | b |\n| c | d |\n\nPay on board. Bring change."
+    cards = [
+        {"id": f"c{n}", "title": f"Título {n}", "text": f"Línea {n} está aquí. Otra frase. Una más. {table}",
+         "domain": f"d{n % 3}",
+         "topics": ["t"], "description": "palabras"}
+        for n in range(8)
+    ]  # fmt: skip
+    cases = [{"id": f"q{n}", "query": "?", "kind": "golden", "groups": [[f"c{n}"]]} for n in range(8)]
+    return Copy({"name": "x", "kb": {"path": "cards.jsonl"}}, cards, cases, "2026-06-01", {"cls": "/m"}, ("c1", "c2"))
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_every_fault_changes_the_copy_and_says_whom(name: str) -> None:
+    before = a_copy()
+    for seed in range(30):
+        copy = a_copy()
+        spoiled = FAULTS[name].spoil(copy, random.Random(seed))
+        if spoiled is not None:
+            assert (copy.cards, copy.cases, copy.settings) != (before.cards, before.cases, before.settings)
+            assert spoiled.target
+            assert FAULTS[name].causes
+            return
+    pytest.fail("it never applied")
+
+
+def test_faults_are_drawn_alike_from_one_seed() -> None:
+    for name, fault in FAULTS.items():
+        one, other = a_copy(), a_copy()
+        assert fault.spoil(one, random.Random(4)) == fault.spoil(other, random.Random(4)), name
+        assert (one.cards, one.cases, one.settings) == (other.cards, other.cases, other.settings)
+
+
+def sitting(verdict: str, causes: list[str], culprit: str = "c1", **fields: Any) -> Sitting:
+    findings = tuple(Finding(f"q{n}", "c1", cause, "", True, (culprit,)) for n, cause in enumerate(causes))
+    return Sitting(verdict, (("newly_failing", "said"),) if verdict != "PASS" else (), findings=findings, **fields)
+
+
+FIRST = Sitting("PASS", passing=frozenset({"q0"}), held=frozenset({("q0", "c1")}))
+
+
+def test_a_fault_is_named_by_the_cause_given_most_often_and_its_object() -> None:
+    fault, spoiled = FAULTS["expired"], Spoiled("c1", ("c1",))
+    assert _named(fault, spoiled, sitting("BLOCK", ["validity", "validity", "displaced"]), []) == ("validity", True)
+    assert _named(fault, spoiled, sitting("BLOCK", ["validity", "displaced", "displaced"]), []) == ("displaced", False)
+    assert _named(fault, spoiled, sitting("BLOCK", ["validity"], culprit="c2"), []) == ("validity", False)
+    assert _named(fault, spoiled, sitting("BLOCK", ["unknown", "unknown", "validity"]), []) == ("validity", True)
+    assert _named(fault, spoiled, sitting("BLOCK", []), []) == ("", False)
+
+
+def test_a_passing_case_that_fails_unnoticed_is_counted_against_the_gate() -> None:
+    fault, spoiled = FAULTS["expired"], Spoiled("c1", ("c1",))
+    missed = _judged(fault, spoiled, FIRST, sitting("PASS", []))
+    assert (missed.missed, missed.noticed, missed.equivalent) == (("q0",), False, False)
+    seen = _judged(fault, spoiled, FIRST, sitting("BLOCK", ["validity"]))
+    assert (seen.missed, seen.noticed, seen.right) == ((), True, True)
+    same = _judged(fault, spoiled, FIRST, sitting("PASS", [], passing=FIRST.passing, held=FIRST.held))
+    assert same.equivalent
+
+
+def test_what_was_red_before_notices_nothing_by_being_red() -> None:
+    red = Sitting("BLOCK", (("canaries", "said"),), FIRST.passing, FIRST.held)
+    again = Sitting("BLOCK", (("canaries", "said"),), FIRST.passing, frozenset())
+    assert not _judged(FAULTS["expired"], Spoiled("c1"), red, again).noticed
+
+
+def test_the_process_that_examines_is_told_a_folder_and_nothing_else(medication: Path, home: Path) -> None:
+    edit_lines(medication / "cards.jsonl", lambda row: None if row["id"] == "epilepsy-missed" else row)
+    told = _sit((str(medication), str(home)))
+    assert told.verdict == "BLOCK"
+    assert {finding.cause for finding in told.findings} == {"removed"}
+    assert len(told.findings) <= LOOKED_INTO
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Ten cards found by their words alone: a drill in seconds."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "suite.toml").write_text('name = "small"\ntop_k = 1\nas_of = 2026-06-01\n[retrieval]\nmethod = "bm25"\n')
+    words = ["ferry", "harbour", "ticket", "island", "storm", "cabin", "deck", "captain", "summer", "bicycle"]
+    cards = [{"id": word, "title": "", "text": f"{word} {word} {word}. All about it. Nothing else."} for word in words]
+    write_lines(folder / "cards.jsonl", cards)
+    write_lines(folder / "golden.jsonl", [{"id": f"q-{word}", "query": f"{word}?", "expected": [word]} for word in words[:8]])
+    return folder
+
+
+def test_a_drill_says_what_was_noticed_what_was_named_and_what_nobody_would_see(
+    small: Path, tmp_path: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in small.iterdir()}
+    assert kbgate("drill", small, "--sample", 16, "--json", tmp_path / "drill.json") == 0
+    said = capsys.readouterr().out
+    assert "mutants that make a passing case fail and pass the gate: 0" in said
+    assert "cards whose loss nobody would notice: 2 of 10\n  bicycle\n  summer\n" in said
+    assert "faults this suite cannot have:" in said
+    assert "table cut" in said
+    told = json.loads((tmp_path / "drill.json").read_text())
+    assert len(told["mutants"]) == 16
+    dropped = [mutant for mutant in told["mutants"] if mutant["fault"] == "dropped" and not mutant["equivalent"]]
+    assert all(mutant["noticed"] and mutant["right"] for mutant in dropped)
+    assert {path.name: path.read_bytes() for path in small.iterdir()} == before
+
+
+@pytest.mark.slow
+def test_the_bundled_suites_drill(kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kbgate("drill", MEDICATION, "--sample", 54, "--seed", 1, "--json", tmp_path / "drill.json") == 0
+    mutants = json.loads((tmp_path / "drill.json").read_text())["mutants"]
+    noticed = [mutant for mutant in mutants if mutant["noticed"] and not mutant["equivalent"]]
+    assert sum(mutant["right"] for mutant in noticed) >= 0.9 * len(noticed)
+    assert len(noticed) >= 30

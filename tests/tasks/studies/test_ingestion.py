@@ -1,0 +1,102 @@
+"""The ingest report finds what was put there, and nothing in a clean knowledge base."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MEDICATION, edit_text, write_lines
+
+CLI = Callable[..., int]
+PLAIN = "The ferry leaves the harbour at eight in the morning and returns at six in the evening, except on Sundays in winter. "
+TWIN = (
+    "The cabin has two beds, a lamp and a small table by the window; blankets are in the chest, and towels cost three crowns "
+    "at the desk. "
+)
+GERMAN = (
+    "Die Fähre verlässt den Hafen um acht Uhr morgens und kehrt um sechs Uhr abends zurück, außer an Sonntagen im Winter. " * 2
+)
+TABLE = "| from | to | price |\n|---|---|---|\n" + "\n".join(
+    f"| port {n} | island {n} | {n * 10} crowns a person |" for n in range(20)
+)
+LIST = "\n".join(f"- item number {n} of a rather long list of things to bring along on the ferry" for n in range(10))
+
+
+def report(kbgate: CLI, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    assert kbgate("inspect", folder, "--json") == 0
+    return {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "suite.toml").write_text(
+        'name = "ferry"\nas_of = 2026-06-01\n[kb]\non_bad_card = "reject"\n[chunking]\nsize = 400\noverlap = 0\n'
+    )
+    foot = "\n\nAll information is given without warranty of any kind."
+    cards = [
+        {"id": "plain", "text": PLAIN, "language": "en", "source_url": "https://ferry.example/plain"},
+        {"id": "table", "text": TABLE, "source_url": "nowhere"},
+        {"id": "list", "text": LIST},
+        {"id": "figure", "text": "![map](map.png) The route."},
+        {"id": "old", "text": "Fares of last year.", "valid_until": "2025-12-31"},
+        {"id": "early", "text": "Fares of next year.", "valid_from": "2027-01-01"},
+        {"id": "twin-a", "text": TWIN + "Bring your own cup."},
+        {"id": "twin-b", "text": TWIN + "Bring your own cup!"},
+        {"id": "hidden", "text": "The cap\u200btain's table."},
+        {"id": "wrong", "text": GERMAN, "language": "en"},
+        {"id": "bad", "text": "x", "valid_from": "soon"},
+        *({"id": f"foot-{n}", "text": f"Cabin {n} has {n + 1} beds.{foot}"} for n in range(6)),
+    ]
+    write_lines(tmp_path / "cards.jsonl", cards)
+    write_lines(tmp_path / "golden.jsonl", [{"id": "a", "query": "When does the ferry leave?", "expected": ["plain"]}])
+    return tmp_path
+
+
+def test_what_was_put_there_is_found(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    found = report(kbgate, folder, capsys)
+    assert "cards.jsonl:11" in found["rejected"]["cards"][0]
+    assert found["tables"]["cards"] == ["table"]
+    assert found["lists"]["cards"] == ["list"]
+    assert found["descriptions"]["cards"] == ["figure", "table"]
+    assert found["expired"]["cards"] == ["old"]
+    assert found["not yet valid"]["cards"] == ["early"]
+    assert found["near-duplicates"]["cards"] == ["twin-a and twin-b"]
+    assert found["repeated lines"]["cards"] == ["'All information is given without warranty of any kind.' on 6 cards"]
+    assert found["invisible characters"]["cards"] == ["hidden"]
+    assert found["languages"]["cards"] == ["wrong (en, reads like de)"]
+    assert found["input limit"]["cards"] == []
+    assert "(none was fetched)" in found["sources"]["sentence"]
+    assert "1 of " in found["sources"]["sentence"]
+    assert "chunks of 16 cards" in found["chunks"]["sentence"]
+
+
+def test_what_the_model_does_not_read_is_counted(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    edit_text(folder / "suite.toml", "[chunking]\nsize = 400\noverlap = 0\n", '[chunking]\nmethod = "whole"\n')
+    found = report(kbgate, folder, capsys)["input limit"]
+    assert found["cards"] == ["table"]
+    assert "256 tokens" in found["sentence"]
+
+
+def test_a_text_that_is_not_in_normal_form(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    """Loading normalises; what is left is what a reader of the card would see."""
+    assert report(kbgate, folder, capsys)["normal form"]["cards"] == []
+
+
+def test_the_bundled_suite_is_clean(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    found = report(kbgate, MEDICATION, capsys)
+    for name in (
+        "rejected",
+        "input limit",
+        "descriptions",
+        "near-duplicates",
+        "repeated lines",
+        "invisible characters",
+        "languages",
+    ):
+        assert found[name]["cards"] == [], name
+    assert kbgate("inspect", MEDICATION) == 0
+    assert "no card has invisible characters" in capsys.readouterr().out

@@ -1,0 +1,137 @@
+"""A doubtful label goes to a person and comes back as gold, or not."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import read_lines, write_lines
+
+CLI = Callable[..., int]
+TEXT = "A parking permit for electric scooters costs twelve euros a month and is issued by the janitor."
+OLD = (
+    "=Whoever has a scooter: A parking permit for electric scooters comes at twelve euros monthly and is issued by the janitor. "
+    "Bring papers and a pen to the cellar; lamps are out."
+)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Two cards that say the same, of which the label knows the other one."""
+    folder = tmp_path / "doubt"
+    folder.mkdir()
+    (folder / "suite.toml").write_text(
+        'name = "doubt"\ntop_k = 1\nk_values = [1]\nas_of = 2026-06-01\n[retrieval]\nmethod = "dense"\n'
+    )
+    cards = [
+        {"id": "permit", "text": TEXT},
+        {"id": "permit-old", "text": OLD},
+        {"id": "lift", "text": "The lift is inspected every spring."},
+    ]
+    write_lines(folder / "cards.jsonl", cards)
+    case = {"id": "scooter", "query": "What does a parking permit for an electric scooter cost a month?"}
+    write_lines(
+        folder / "golden.jsonl",
+        [{**case, "expected": ["permit-old"]}, {"id": "lift", "query": "When is the lift inspected?", "expected": ["lift"]}],
+    )
+    return folder
+
+
+def review(home: Path) -> Path:
+    runs = sorted((home / "runs" / "doubt").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    return runs[-1] / "label_review.csv"
+
+
+def fill(path: Path, to: Path, **answers: str) -> Path:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row |= answers
+    with to.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return to
+
+
+def test_a_doubt_is_written_answered_and_read_back(
+    suite: Path, home: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kbgate("evaluate", suite) == 3
+    with review(home).open(newline="") as file:
+        (row,) = list(csv.DictReader(file))
+    assert (row["case"], row["gold"], row["candidate"], row["rank"], row["same"]) == (
+        "scooter",
+        "permit-old",
+        "permit",
+        "1",
+        "",
+    )
+    assert row["gold_text"].startswith("'=")  # no spreadsheet takes it for a formula
+    assert float(row["similarity"]) > 0.8
+    assert kbgate("import-labels", suite, review(home)) == 0
+    assert "0 added, 0 refused, 1 still open" in capsys.readouterr().out
+    before = (suite / "golden.jsonl").read_text()
+    assert kbgate("import-labels", suite, fill(review(home), tmp_path / "no.csv", same="no")) == 0
+    assert (suite / "golden.jsonl").read_text() == before
+    assert kbgate("import-labels", suite, fill(review(home), tmp_path / "yes.csv", same="Yes")) == 0
+    assert "scooter: 'permit' is gold too" in capsys.readouterr().out
+    cases = {case["id"]: case for case in read_lines(suite / "golden.jsonl")}
+    assert cases["scooter"]["groups"] == [["permit-old", "permit"]]
+    assert "expected" not in cases["scooter"]
+    assert cases["lift"]["expected"] == ["lift"]
+    assert kbgate("evaluate", suite) == 3
+    assert not review(home).exists()
+
+
+def test_every_mistake_of_a_review_is_told_and_nothing_is_written(
+    suite: Path, home: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kbgate("evaluate", suite)
+    before = (suite / "golden.jsonl").read_text()
+    for answers, said in (
+        ({"same": "perhaps"}, "same: found 'perhaps'; write yes, no or nothing"),
+        ({"same": "yes", "case": "scoter"}, "unknown case 'scoter'; did you mean 'scooter'"),
+        ({"same": "yes", "candidate": "permt"}, "unknown card 'permt'; did you mean 'permit'"),
+        ({"same": "yes", "gold": "lift"}, "'lift' is no gold of case 'scooter'"),
+    ):
+        assert kbgate("import-labels", suite, fill(review(home), tmp_path / "odd.csv", **answers)) == 2
+        assert f"odd.csv:2: {said}" in capsys.readouterr().err
+    assert (suite / "golden.jsonl").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("form", "after"),
+    [
+        ({"must_cite_one_of": ["permit-old"]}, {"must_cite_one_of": ["permit-old", "permit"]}),
+        ({"groups": [["permit-old"], ["lift"]]}, {"groups": [["permit-old", "permit"], ["lift"]]}),
+        ({"groups": [["permit-old"]], "grades": {"permit-old": 2}},
+         {"groups": [["permit-old", "permit"]], "grades": {"permit-old": 2, "permit": 2}}),
+    ],
+)  # fmt: skip
+def test_a_label_is_written_in_the_form_the_case_has(
+    form: dict[str, Any], after: dict[str, Any], suite: Path, home: Path, kbgate: CLI, tmp_path: Path
+) -> None:
+    cases = read_lines(suite / "golden.jsonl")
+    cases[0] = {"id": "scooter", "query": cases[0]["query"], **form}
+    write_lines(suite / "golden.jsonl", cases)
+    kbgate("evaluate", suite)
+    assert kbgate("import-labels", suite, fill(review(home), tmp_path / "yes.csv", same="yes")) == 0
+    written = read_lines(suite / "golden.jsonl")[0]
+    assert {name: written[name] for name in after} == after
+    assert kbgate("check", suite) == 0
+
+
+def test_evidence_is_left_to_a_person(
+    suite: Path, home: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = read_lines(suite / "golden.jsonl")
+    cases[0] = {"id": "scooter", "query": cases[0]["query"], "evidence": [{"card": "permit-old", "text": "twelve euros"}]}
+    write_lines(suite / "golden.jsonl", cases)
+    kbgate("evaluate", suite)
+    assert kbgate("import-labels", suite, fill(review(home), tmp_path / "yes.csv", same="yes")) == 2
+    assert "names evidence; add the excerpt of 'permit' by hand" in capsys.readouterr().err

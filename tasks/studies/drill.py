@@ -16,9 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
 
 from tasks.archive import keep_cards
@@ -93,7 +95,7 @@ def drill(
             _write(mutant, folders[-1], base)
         mutants = []
         workers = max(os.cpu_count() or 1, 1)
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet) as pool:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
             sittings = pool.map(_sit, [(str(folder), str(home)) for folder in folders])
             for (fault, spoiled, _), sitting in zip(drawn, sittings, strict=True):
                 mutants.append(_judged(fault, spoiled, first, sitting))
@@ -103,9 +105,17 @@ def drill(
     return Drill(tuple(mutants), tuple(never), unprotected, len(original.cards))
 
 
-def _quiet() -> None:
-    """One thread a worker: two that share two cores wait for each other."""
-    os.environ["OMP_NUM_THREADS"] = os.environ["TOKENIZERS_PARALLELISM_THREADS"] = "1"
+def _settle() -> None:
+    """One thread a worker, for two that share two cores wait for each other; and none outlives whoever started it."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(4)
 
 
 def _sit(of: tuple[str, str]) -> Sitting:

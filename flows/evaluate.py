@@ -6,6 +6,7 @@ imports Prefect, importing this module does not.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import os
 from collections.abc import Callable
@@ -113,6 +114,9 @@ def examine(
         previous=previous,
         today=started.date(),
     )
+    diagnosis = stages.diagnose(exam, inputs, material, questions, as_of, home)
+    if suite.acceptance is not None:
+        exam = dataclasses.replace(exam, explained=diagnosis.explained)
     counts = {
         "cards": len(inputs.kb.cards),
         "chunks": material.chunks,
@@ -134,7 +138,7 @@ def examine(
             "pipeline": stages.pipeline_of(suite),
         },
         arrivals=stages.arrivals(inputs, home),
-        diagnosis=stages.diagnose(exam, inputs, material, questions, as_of, home),
+        diagnosis=diagnosis,
     )
 
 

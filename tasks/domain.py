@@ -234,6 +234,8 @@ class Exam:
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
     announced: tuple[str, ...] = ()
     previous: Previous | None = None
+    explained: tuple[str, ...] = ()
+    """Failing cases of which every missing gold has a proven cause; looked for where [acceptance] asks."""
 
 
 @dataclass(frozen=True)

@@ -72,3 +72,9 @@ class Diagnosis:
     """Labels a person should look at."""
     trouble: str = ""
     """What kept the diagnosis from being made; the verdict stands without it."""
+
+    @property
+    def explained(self) -> tuple[str, ...]:
+        """Cases of which every missing gold has a proven cause."""
+        open_ = {finding.case for finding in self.findings if not finding.proven}
+        return tuple(dict.fromkeys(finding.case for finding in self.findings if finding.case not in open_))

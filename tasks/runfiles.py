@@ -84,6 +84,7 @@ def verdict_document(evaluation: Evaluation) -> dict[str, Any]:
             "floors": exam.suite.floors,
             "asked": exam.asked["id"].tolist(),
             "announced": list(exam.announced),
+            "explained": list(exam.explained),
             "previous": {"run": exam.previous.run, "means": dict(exam.previous.means)} if exam.previous else None,
         },
         "counts": evaluation.provenance["counts"],

@@ -119,6 +119,7 @@ def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: 
         touched=touched,
         announced=tuple(document["inputs"]["announced"]),
         previous=previous,
+        explained=tuple(document["inputs"]["explained"]),
         today=started.date(),
     )
     evaluation = Evaluation(

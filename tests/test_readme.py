@@ -11,10 +11,19 @@ from pathlib import Path
 import pytest
 
 from tasks.registry import METRICS, Judged, metric
+from tasks.studies.causes import CAUSES
 from tests.conftest import ROOT
 
 README = ROOT / "README.md"
 BEGIN, END = "| metric | better | what it says |\n|---|---|---|\n", "<!-- end of metrics -->"
+
+
+CAUSES_BEGIN, CAUSES_END = "| cause | what it says |\n|---|---|\n", "<!-- end of causes -->"
+
+
+def causes() -> str:
+    parts = sorted(CAUSES.values(), key=lambda part: part.order)
+    return "".join(f"| `{part.name}` | {part.summary} |\n" for part in parts)
 
 
 def table() -> str:
@@ -25,14 +34,15 @@ def table() -> str:
     return "".join(rows)
 
 
-def test_the_metric_table_is_the_registrys() -> None:
+@pytest.mark.parametrize(("begin", "end", "rows"), [(BEGIN, END, table), (CAUSES_BEGIN, CAUSES_END, causes)])
+def test_the_tables_are_the_registrys(begin: str, end: str, rows: Callable[[], str]) -> None:
     text = README.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    shown, after = rest.split(END)
+    before, rest = text.split(begin)
+    shown, after = rest.split(end)
     if os.environ.get("UPDATE_GOLDEN"):
-        README.write_text(before + BEGIN + table() + END + after, encoding="utf-8")
-        shown = table()
-    assert shown == table(), "UPDATE_GOLDEN=1 rewrites the table"
+        README.write_text(before + begin + rows() + end + after, encoding="utf-8")
+        shown = rows()
+    assert shown == rows(), "UPDATE_GOLDEN=1 rewrites the table"
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"^\$ kbgate ([a-z]+(?: [a-z]+)?) ", README.read_text(), re.M))))

@@ -37,9 +37,9 @@ def acceptance(exam: Exam) -> Iterator[Reason]:
     if grave:
         sentence = f"{counted(len(grave), 'case')} with a tier-gold answer failing, none may: {named(grave)}"
         yield Reason("acceptance", demands.level, sentence, tuple(grave))
-    unexplained = unexcused(exam, "acceptance", failing)
+    unexplained = unexcused(exam, "acceptance", [case for case in failing if case not in exam.explained])
     if unexplained:
-        sentence = f"{counted(len(unexplained), 'failing case')} without an allowance: {named(unexplained)}"
+        sentence = f"{counted(len(unexplained), 'failing case')} without a proven cause or an allowance: {named(unexplained)}"
         yield Reason("acceptance", "supporting", sentence, tuple(unexplained))
     noise = of["noise"]["value"]
     if noise.empty or noise.mean() > demands.noise + EPSILON:

@@ -60,12 +60,15 @@ def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
 
 
 def golds_that_fell(exam: Exam) -> Iterator[Missing]:
-    """The golds that stood in the top k and do not now, or that new cases lack; without a baseline, all that are missing."""
+    """The golds that stood in the top k and do not now, or that new cases lack.
+
+    All that are missing, where there is no baseline or [acceptance] asks for the cause of each.
+    """
     rows, vanished = exam.baseline.cases if exam.baseline else {}, {(lost.case, lost.card): lost for lost in exam.vanished}
     changes = exam.comparison.changes
     fallen = set(changes.loc[changes["change"].isin(_FALLEN), "case"])
-    if exam.baseline is None:
-        fallen = _failing(exam)
+    if exam.baseline is None or exam.suite.acceptance is not None:
+        fallen |= _failing(exam)
     told = set()
     for place in rows_of(exam.scores.placements):
         case, k = place["case"], exam.suite.top_k

@@ -9,9 +9,7 @@ from __future__ import annotations
 import copy as copies
 import json
 import os
-import shutil
 import tempfile
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -21,17 +19,15 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
 from threading import Thread
-from typing import Any
 
 from tasks.archive import keep_cards
+from tasks.cards import load_cards
 from tasks.domain import Inputs
-from tasks.embedding import identify_model
-from tasks.records import read_text, write_text
+from tasks.studies.copies import copy_of, groups, other_models, write
 from tasks.studies.diagnosis import UNKNOWN
 from tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
 from tasks.studies.sitting import Sitting, accept, sit
-from tasks.suite import FILE
-from tasks.tables import rows_of
+from tasks.suite import load_suite
 
 LOOKED_INTO = 20
 """Golds the diagnosis looks into per mutant: enough to name one fault."""
@@ -80,19 +76,19 @@ def drill(
     """
     with tempfile.TemporaryDirectory(prefix="kbgate-drill-") as place:
         root = Path(place)
-        original = _copy_of(inputs, day, cards, Random(seed))
+        original = copy_of(inputs, day, cards, Random(seed))
         base = root / "base"
-        _write(original, base)
+        write(original, base)
         accept(base, home)
-        keep_cards(home, original.settings["name"], _cards_of(base))
+        keep_cards(home, original.settings["name"], load_cards(load_suite(base)).cards)
         first = sit(base, home, LOOKED_INTO)
         original.golds = tuple(sorted({card for _, card in first.held}))
-        original.models = _other_models(inputs, root / "models")
+        original.models = other_models(inputs, root / "models")
         drawn, never = _draw(original, sample, seed)
         folders = []
         for number, (_, _, mutant) in enumerate(drawn):
             folders.append(root / f"m{number:04d}")
-            _write(mutant, folders[-1], base)
+            write(mutant, folders[-1], base)
         mutants = []
         workers = max(os.cpu_count() or 1, 1)
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
@@ -100,7 +96,7 @@ def drill(
             for (fault, spoiled, _), sitting in zip(drawn, sittings, strict=True):
                 mutants.append(_judged(fault, spoiled, first, sitting))
                 progress(len(mutants), len(drawn))
-    asked = {card for case in original.cases for group in _groups(case) for card in group}
+    asked = {card for case in original.cases for group in groups(case) for card in group}
     unprotected = tuple(sorted({card["id"] for card in original.cards} - asked))
     return Drill(tuple(mutants), tuple(never), unprotected, len(original.cards))
 
@@ -184,108 +180,6 @@ def _named(fault: Fault, spoiled: Spoiled, sitting: Sitting, new: Sequence[str])
     cause = min(counts, key=lambda name: (name == UNKNOWN, -counts[name], name))
     names = {name for finding in sitting.findings if finding.cause == cause for name in finding.culprits}
     return cause, cause in fault.causes and (not spoiled.names or bool(names & set(spoiled.names)))
-
-
-# ---------------------------------------------------------------- copies of a suite
-
-
-def _copy_of(inputs: Inputs, day: str, cards: int | None, draw: Random) -> Copy:
-    file = inputs.suite.folder / FILE
-    settings: dict[str, Any] = tomllib.loads(read_text(file)) if file.exists() else {}
-    settings = {**settings, "name": inputs.suite.name, "as_of": _date(day)}
-    settings["kb"] = {**settings.get("kb", {}), "path": "cards.jsonl"}
-    if not any("@" in name for name in settings.get("gates", {})) and not settings.get("slice"):
-        settings["k_values"] = [inputs.suite.top_k]  # the other cut-offs judge nothing here
-    all_cards = [_card(row) for row in rows_of(inputs.kb.cards)]
-    all_cases = [_case(row) for row in rows_of(inputs.golden.cases)]
-    if cards is not None and cards < len(all_cards):
-        all_cards, all_cases = _part(all_cards, all_cases, cards, draw)
-    return Copy(settings, all_cards, all_cases, day)
-
-
-def _part(
-    cards: list[dict[str, Any]], cases: list[dict[str, Any]], count: int, draw: Random
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """So many cards: half of them answers, and the cases all of whose gold is among them."""
-    there = {card["id"] for card in cards}
-    kept: set[str] = set()
-    for case in draw.sample(cases, len(cases)):
-        golds = {card for group in _groups(case) for card in group} & there
-        if len(kept | golds) <= count // 2:
-            kept |= golds
-    rest = [card["id"] for card in cards if card["id"] not in kept]
-    kept |= set(draw.sample(rest, count - len(kept)))
-    answered = [case for case in cases if {card for group in _groups(case) for card in group} <= kept]
-    return [card for card in cards if card["id"] in kept], answered
-
-
-def _groups(case: dict[str, Any]) -> list[list[str]]:
-    return case.get("groups") or [[evidence["card"]] for evidence in case.get("evidence", ())]
-
-
-def _card(row: dict[str, Any]) -> dict[str, Any]:
-    kept = ("id", "title", "text", "language", "concept", "description", "tier", "domain", "topics", "metadata")
-    card = {name: row[name] for name in kept if row[name]} | {"id": row["id"], "title": row["title"], "text": row["text"]}
-    days = {name: row[name].isoformat() for name in ("valid_from", "valid_until") if row[name]}
-    return {**card, **days}
-
-
-def _case(row: dict[str, Any]) -> dict[str, Any]:
-    kept = (
-        "id", "query", "kind", "language", "filter", "entitled", "canary", "cluster", "split", "numeric", "attack", "topic",
-        "intent", "right_filter",
-    )  # fmt: skip
-    case = {name: row[name] for name in kept if row[name]}
-    gold: dict[str, Any] = {"evidence": [dict(e) for e in row["evidence"]]} if row["evidence"] else {}
-    if row["groups"] and not gold:
-        gold = {"groups": [list(group) for group in row["groups"]], "grades": dict(row["grades"])}
-    return {**case, "kind": row["kind"], **gold}
-
-
-def _write(copy: Copy, folder: Path, base: Path | None = None) -> None:
-    """The copy as a suite's folder, with the baseline of `base`."""
-    import tomli_w
-
-    folder.mkdir(parents=True)
-    write_text(folder / FILE, tomli_w.dumps(copy.settings))
-    for name, rows in (("cards.jsonl", copy.cards), ("golden.jsonl", copy.cases)):
-        write_text(folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    for path in sorted(base.glob("baseline.*")) if base else ():
-        shutil.copy(path, folder / path.name)
-
-
-def _cards_of(folder: Path) -> Any:
-    from tasks.cards import load_cards
-    from tasks.suite import load_suite
-
-    return load_cards(load_suite(folder)).cards
-
-
-def _date(day: str) -> Any:
-    import datetime as dt
-
-    return dt.date.fromisoformat(day)
-
-
-def _other_models(inputs: Inputs, root: Path) -> dict[str, str]:
-    """The suite's own model with another way of pooling: other vectors from the same weights, and nothing to download."""
-    model = identify_model(inputs.suite)
-    pooling = model.folder / "1_Pooling" / "config.json"
-    if not pooling.is_file():
-        return {}
-    found = {}
-    for name in ("cls", "max"):
-        folder = root / name
-        shutil.copytree(model.folder, folder)
-        settings = json.loads(pooling.read_text(encoding="utf-8"))
-        settings |= {key: False for key in settings if key.startswith("pooling_mode")}
-        settings["pooling_mode_cls_token" if name == "cls" else "pooling_mode_max_tokens"] = True
-        (folder / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-        found[name] = str(folder)
-    return found
-
-
-# ---------------------------------------------------------------- told
 
 
 def lines_of(found: Drill) -> Iterator[str]:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tasks.baseline import write_baseline
-from tasks.domain import Verdict
-from tasks.errors import InputError, KbgateError, Refused
+from tasks.chunking import chunk
+from tasks.comparison import compare
+from tasks.domain import Index, Outcome, Question, Ranked, Verdict
+from tasks.errors import InputError, KbgateError, Refused, Unmeasured
 from tasks.gate import judge
-from tasks.registry import METRICS
+from tasks.indexing import build_rows, ingest, temporary_store
+from tasks.promotion import check_verdict
+from tasks.registry import METRICS, RETRIEVERS, Retriever, Search
+from tasks.retrieval.run import retrieve
+from tasks.runfiles import seal_of, verdict_document
+from tasks.scoring import score
+from tasks.settings import Suite
 from tests.conftest import edit_text, read_lines, write_lines
 from tests.exams import Desk, filler
 
@@ -160,6 +172,112 @@ def acceptance(desk: Desk, answers: Answers, text: str, failing: int) -> Verdict
     return desk.judge(some(answers, failing + 2, MISS) | {"q000": HIT, "q001": filler("c0", "c9")})
 
 
+def searched(desk: Desk, answers: Answers, fault: str, cases: int) -> Verdict:
+    """The exam of a retriever that spoils what it answers to the first cases, checked as every retriever's answers are."""
+    exam = desk.exam(answers)
+    rows, members = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
+    index, order = Index(rows, members, np.zeros((len(rows), 2), np.float32), "", ""), exam.golden["id"].tolist()
+
+    def connect(index: Index, suite: Suite) -> Search:
+        def search(questions: Sequence[Question], k: int) -> list[Ranked]:
+            given = [[(card, 1 - rank / 100) for rank, card in enumerate(answers[case])] for case in order]
+            return [spoil(hits, fault if place < cases else "") for place, hits in enumerate(given)]
+
+        return search
+
+    part = Retriever("spoiled", connect)
+    method = exam.suite.retrieval.model_copy(update={"method": "spoiled", "timeout_s": 0.5})
+    suite = exam.suite.model_copy(update={"retrieval": method})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RETRIEVERS._load(), "spoiled", part)
+        run = retrieve(suite, index, exam.golden, np.zeros((COUNT, 2), np.float32), desk.today, "full")
+        scores = score(suite, exam.kb, exam.golden, run, exam.baseline)
+        comparison = compare(suite, exam.golden, exam.golden, run, scores, exam.baseline)
+        return judge(dataclasses.replace(exam, suite=suite, run=run, scores=scores, comparison=comparison))
+
+
+def spoil(hits: list[tuple[str, float]], fault: str) -> Ranked:
+    spoiled = {
+        "nothing": [],
+        "NaN": [(card, float("nan")) for card, _ in hits],
+        "infinite": [(hits[0][0], float("inf")), *hits[1:]],
+        "duplicates": [hits[0], *hits],
+        "k-1": hits[:2],
+        "unknown": [("who", 1.0), *hits],
+    }
+    if fault == "raises":
+        return Ranked(Outcome.RAISED, detail="boom")
+    found = spoiled.get(fault, hits)
+    return Ranked(Outcome.ANSWERED if found else Outcome.EMPTY, {"spoiled": found}, 900.0 if fault == "late" else 1.0)
+
+
+def metric_version(desk: Desk, answers: Answers) -> Verdict:
+    changed = dataclasses.replace(METRICS["ndcg"], version=METRICS["ndcg"].version + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(METRICS._load(), "ndcg", changed)
+        return desk.judge(answers)
+
+
+def metric_gone(desk: Desk, answers: Answers) -> Verdict:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(METRICS._load(), "stability")
+        patch.delitem(METRICS._load(), "redundancy")
+        return desk.judge(answers)
+
+
+def store_short_by_one(desk: Desk, answers: Answers) -> Verdict:
+    """A store that says it holds a row less than went in."""
+    exam = desk.exam(answers)
+    rows, members = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
+    with temporary_store("short") as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("chromadb.api.models.Collection.Collection.count", lambda self: len(rows) - 1)
+        ingest(exam.suite, rows, members, np.eye(len(rows), 8, dtype=np.float32) + 0.1, store, "short")
+    return desk.judge(answers)
+
+
+def starved_index(desk: Desk, answers: Answers) -> Verdict:
+    """ef_search = 10 on a thin graph, over vectors nobody chose: half of the answers are not those of exact search."""
+    desk.cards = [{"id": f"c{n}", "text": f"c{n}"} for n in range(1500)]
+    desk.cards[9]["tier"] = "gold"
+    exam = desk.exam(answers)
+    starved = {"max_neighbors": 2, "ef_construction": 2, "ef_search": 10}
+    retrieval = exam.suite.retrieval.model_copy(update={"method": "dense", "candidates": 10})
+    index = exam.suite.index.model_copy(update=starved)
+    suite = exam.suite.model_copy(update={"retrieval": retrieval, "index": index})
+    rows, members = build_rows(suite, exam.kb, chunk(suite, exam.kb))
+    vectors = np.random.default_rng(1).normal(size=(len(rows) + COUNT, 48)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with temporary_store("starved") as store:
+        built = ingest(suite, rows, members, vectors[: len(rows)], store, "starved")
+        run = retrieve(suite, built, exam.golden, vectors[len(rows) :], desk.today, "full")
+    scores = score(suite, exam.kb, exam.golden, run, exam.baseline)
+    figures = compare(suite, exam.golden, exam.golden, run, scores, exam.baseline)
+    # The rankings are noise; whether the index is what it should be is asked apart.
+    verdict = judge(dataclasses.replace(exam, suite=suite, run=run, scores=scores, comparison=figures))
+    assert any(reason.check == "limits.fidelity" and reason.level == "critical" for reason in verdict.reasons)
+    return verdict
+
+
+def fast_for_promotion(desk: Desk, answers: Answers) -> Verdict:
+    evaluation = desk.evaluation({case: answers[case] for case in list(answers)[:50]}, "fast")
+    assert evaluation.name == "PASS"
+    document = {**verdict_document(evaluation), "files": {}}
+    path = desk.folder / "verdict.json"
+    path.write_text(json.dumps({**document, "seal": seal_of(document)}))
+    check_verdict(path, evaluation.exam.suite, evaluation.fingerprints, evaluation.started)
+    return evaluation.verdict
+
+
+def ten_small_falls(desk: Desk, answers: Answers) -> Verdict:
+    """Each update falls by less than the tolerance; together they fall by more than twice as much."""
+    desk.gates = FREE + "contract = {tolerance = 0.02}"
+    for step in range(1, 11):
+        fallen = {case: MISS if 2 <= n < 2 + 4 * step else given for n, (case, given) in enumerate(answers.items())}
+        assert desk.judge(fallen).exit_code == 0
+        desk.accept(fallen)
+    return desk.judge(answers)
+
+
 Way = Callable[[Desk, Answers], Verdict]
 FREE = "newly_failing = {ceiling = 1.0}\n"
 WAYS: dict[str, tuple[Way, str]] = {
@@ -231,18 +349,33 @@ WAYS: dict[str, tuple[Way, str]] = {
     "quality below what is demanded": (lambda d, a: acceptance(d, a, "quality = 0.99", 10), "BLOCK"),
     "more failing than allowed": (lambda d, a: acceptance(d, a, "quality = 0.5\nfailing_share = 0.01", 10), "BLOCK"),
     "failing cases nobody explained": (lambda d, a: acceptance(d, a, "quality = 0.5", 10), "WARN"),
+    **{
+        f"a retriever: {fault}, for {'one case' if cases == 1 else 'all'}": (
+            lambda d, a, fault=fault, cases=cases: searched(d, a, fault, cases), "BLOCK" if cases == 1 else "ERROR")
+        for fault in ("raises", "nothing", "NaN", "infinite", "duplicates", "k-1", "unknown", "late")
+        for cases in (1, COUNT)
+    },
+    "a retriever that does as it should": (lambda d, a: searched(d, a, "", 0), "PASS"),
+    "a metric's version changed": (metric_version, "INCONCLUSIVE"),
+    "a metric of the baseline vanished": (metric_gone, "INCONCLUSIVE"),
+    "a store short by one row": (store_short_by_one, "Unmeasured"),
+    "an index with ef_search = 10": (starved_index, "BLOCK"),
+    "a fast verdict used for promotion": (fast_for_promotion, "Refused"),
+    "a baseline accepted ten times with small falls": (ten_small_falls, "Refused"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),
 }  # fmt: skip
-EXITS = {"PASS": 0, "WARN": 0, "BLOCK": 1, "INCONCLUSIVE": 3, "ERROR": 4, "InputError": 2}
+EXITS = {"PASS": 0, "WARN": 0, "BLOCK": 1, "INCONCLUSIVE": 3, "ERROR": 4, "InputError": 2, "Refused": 1, "Unmeasured": 4}
+
+RAISED: dict[str, type[KbgateError]] = {"InputError": InputError, "Refused": Refused, "Unmeasured": Unmeasured}
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_a_way_to_stay_green_by_accident(name: str, desk: Desk, answers: Answers) -> None:
     way, expected = WAYS[name]
-    if expected == "InputError":
+    if expected in RAISED:
         with pytest.raises(KbgateError) as refused:
             way(desk, answers)
-        assert isinstance(refused.value, InputError)
+        assert isinstance(refused.value, RAISED[expected])
         assert refused.value.exit_code == EXITS[expected]
         return
     verdict = way(desk, answers)
@@ -285,3 +418,11 @@ def test_every_metric_that_judges_gold_loses_nothing(desk: Desk, answers: Answer
         if part.judges_gold and part.stored:
             row = figures.query(f"metric == '{part.key(3)}' and slice == ''").iloc[0]
             assert row["n"] == COUNT, part.name
+
+
+def test_make_carries_no_exit_code(tmp_path: Path) -> None:
+    """Under make every failure is 2: whoever reads codes calls kbgate itself, as the README says."""
+    makefile = tmp_path / "Makefile"
+    for code in (1, 3, 4):
+        makefile.write_text(f"eval:\n\t@exit {code}\n")
+        assert subprocess.run(["make", "-s", "-C", tmp_path, "eval"], capture_output=True).returncode == 2

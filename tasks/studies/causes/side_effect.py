@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasks.errors import named
 from tasks.predicates import store_fields
 from tasks.studies.causes import Confirmed, Missing, cause
 from tasks.studies.causes.mojibake import is_broken
@@ -16,6 +17,9 @@ from tasks.studies.variants import Change
 _FINEST = 64
 """Parts that many changes are cut into before the search for the fewest gives up."""
 
+_KIN = 0.6
+"""Cosine similarity to the gold from which on a new card is named for shifting its words; others came by chance."""
+
 
 @cause("side_effect", order=165)
 def side_effect(missing: Missing, lab: Laboratory) -> Confirmed | None:
@@ -26,8 +30,10 @@ def side_effect(missing: Missing, lab: Laboratory) -> Confirmed | None:
     proof = least_that(others, lambda cards: lab.brings_back(missing.case, missing.gold, _undone(lab, cards)))
     rank = lab.ask(missing.case, _undone(lab, proof)).rank(missing.gold)
     if all(card in lab.came and card not in lab.known_then for card in proof):
-        sentence = f"'{missing.gold}' stands at {rank} without the cards that are new; none of them alone stands in its way"
-        return Confirmed(f"{sentence}: they change how much each word weighs", cause="displaced")
+        kin = [card for card in proof if lab.similarity(missing.gold, card) >= _KIN]
+        told = f"{named(kin)} and others" if kin and len(kin) < len(proof) else named(kin) if kin else "the cards that are new"
+        sentence = f"without {told} '{missing.gold}' stands at {rank}, though they do not stand above it"
+        return Confirmed(f"{sentence}: they change how much each word weighs", tuple(kin), cause="displaced")
     happened = {card: what_happened(lab, card) for card in proof}
     told = ", ".join(f"'{card}' ({happened[card].replace('_', ' ')})" for card in proof[:3]) + (
         " and others" if proof[3:] else ""

@@ -14,7 +14,8 @@ from tests.conftest import read_lines, write_lines
 CLI = Callable[..., int]
 TEXT = "A parking permit for electric scooters costs twelve euros a month and is issued by the janitor."
 OLD = (
-    "=Whoever has a scooter: A parking permit for electric scooters comes at twelve euros monthly and is issued by the janitor. "
+    "=Whoever has a scooter: a parking permit for electric scooters comes at twelve euros monthly and is issued by the janitor "
+    "as before. "
     "Bring papers and a pen to the cellar; lamps are out."
 )
 

@@ -130,7 +130,7 @@ def _finding(missing: Missing, lab: Laboratory, cause: str, sentence: str, prove
     now = ranking.rank(gold)
     evidence: dict[str, float | None] = {
         "rank now": missing.now,
-        "rank at the baseline": missing.then,
+        **({"rank at the baseline": missing.then} if lab.inputs.baseline else {}),
         "score": ranking.score(now) if now else None,
         f"score at rank {k}": ranking.score(k),
         "rank by exact search": now,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reports.render import render_markdown, safe_text
+from tasks.findings import Diagnosis, Doubt, Finding, Group, Pattern
 from tasks.runfiles import verdict_document
 from tests.exams import Desk, filler
 
@@ -20,6 +22,31 @@ HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2
 HOSTILE = (
     "</td><script>alert(1)</script> | [x](javascript:alert(1)) ![i](http://evil.example/a.png) "
     "@everyone #1 `a` www.evil.example"
+)
+
+
+WHY = Diagnosis(
+    findings=(
+        Finding(
+            "q00",
+            "c0",
+            "displaced",
+            "displaced by c1; without c1 'c0' stands at 3",
+            True,
+            ("c1",),
+            {"rank now": 6},
+            (("c1", "One"),),
+        ),
+        Finding("bird", "c0", "text_lost", "'c0' has no text; not proven: its earlier text is not kept here", False, ("c0",)),
+        Finding("new", "c0", "unknown", "no single change brings 'c0' back", False),
+    ),
+    groups=(
+        Group("displaced", "1 × documents that are new or changed since the baseline stand above the card: c1", ("q00",)),
+        Group("unknown", "1 × no single change brings the gold back", ("new",)),
+    ),
+    patterns=(Pattern("drift", "2 fell although no card changed", "the day of validity", 2, 0.5),),
+    left_out=4,
+    doubts=(Doubt("new", "c0", 6, "c3", 2, 0.91),),
 )
 
 
@@ -39,7 +66,8 @@ def red(desk: Desk) -> str:
     desk.accept({**rankings, "q05": MISS})
     desk.case("new", query="Is it new?")
     changed = {"q00": MISS, "q01": NEAR, "bird": MISS, "curated": filler("c1", "c2", "c3", "c4", "c9"), "new": MISS}
-    text = render(desk, {**rankings, **changed})
+    evaluation = dataclasses.replace(desk.evaluation({**rankings, **changed}), diagnosis=WHY)
+    text = render_markdown(evaluation, verdict_document(evaluation))
     return text.replace(str(desk.folder), "suites/desk")
 
 
@@ -100,3 +128,10 @@ def test_a_gated_figure_without_a_cut_off_shows_its_limit(desk: Desk) -> None:
     lines = render_markdown(evaluation, verdict_document(evaluation)).splitlines()
     assert any(line.startswith("| latency_p50 |") and "≤ 50 (critical)" in line for line in lines)
     assert any(line.startswith("| gold_excluded |") and "≤ 0.1 (critical)" in line for line in lines)
+
+
+def test_a_diagnosis_that_could_not_be_made_says_so(desk: Desk) -> None:
+    desk.case("a")
+    evaluation = dataclasses.replace(desk.evaluation({"a": MISS}), diagnosis=Diagnosis(trouble="a | broke"))
+    text = render_markdown(evaluation, verdict_document(evaluation))
+    assert "Could not be looked into: a \\| broke. The verdict stands without it." in text

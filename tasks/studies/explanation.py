@@ -15,7 +15,7 @@ from tasks.fingerprint import golden_fingerprint
 from tasks.history import read_history
 from tasks.studies.causes import Missing
 from tasks.studies.diagnosis import explain
-from tasks.studies.laboratory import Laboratory
+from tasks.studies.laboratory import ACCESS, Laboratory
 from tasks.vectors import Vectors
 
 _WIDTH = 100
@@ -46,12 +46,16 @@ def explain_case(
     if not gold:
         yield "no gold: nothing should be found for it"
     for group in case["groups"]:
+        hidden = [card for card in group if card in lab.cards and ACCESS in lab.hides(name, card)]
+        if len(hidden) == len(group):
+            yield f"hidden: {', '.join(sorted(hidden))}: its asker may not see it, and must not"
+            continue
         found = [card for card in group if (ranks.get(card) or inputs.suite.top_k + 1) <= inputs.suite.top_k]
         if found:
             yield f"found: {', '.join(sorted(found))}" + (" (one of several suffices)" if len(group) > 1 else "")
             continue
         stood = [card for card in sorted(group) if (then.get(card) or inputs.suite.top_k + 1) <= inputs.suite.top_k]
-        for card in stood or sorted(group):
+        for card in stood or sorted(set(group) - set(hidden)):
             yield from _told(explain(Missing(name, card, then.get(card), ranks.get(card), card in stood), lab), lab)
 
 

@@ -157,6 +157,7 @@ def test_a_text_that_was_cut_short_and_one_that_was_decoded_wrongly(suite: Path,
     assert (by_gold["bp-why.es"].cause, by_gold["bp-why.es"].proven) == ("mojibake", True)
 
 
+@pytest.mark.slow
 def test_an_index_that_loses_what_exact_search_finds(suite: Path, home: Path) -> None:
     edit_text(suite / "suite.toml", "[gates]\n", "[index]\nmax_neighbors = 2\nef_construction = 1\nef_search = 1\n\n[gates]\n")
     found = findings_of(suite, home)
@@ -169,6 +170,7 @@ def test_an_index_that_loses_what_exact_search_finds(suite: Path, home: Path) ->
         assert exact <= 5
 
 
+@pytest.mark.slow
 def test_the_same_footer_on_every_card(suite: Path, home: Path) -> None:
     words = " ".join(read_lines(suite / "cards.jsonl")[0]["text"].split())[:300]
     edit_lines(suite / "cards.jsonl", lambda row: {**row, "text": f"{words}\n\n{row['text']}"})
@@ -178,6 +180,7 @@ def test_the_same_footer_on_every_card(suite: Path, home: Path) -> None:
     assert "76 cards carry the same line" in found[0].sentence
 
 
+@pytest.mark.slow
 def test_chunks_too_small_to_say_anything(suite: Path, home: Path) -> None:
     edit_text(suite / "suite.toml", "[gates]\n", "[chunking]\nsize = 60\noverlap = 0\n\n[gates]\n")
     found = findings_of(suite, home)
@@ -185,6 +188,7 @@ def test_chunks_too_small_to_say_anything(suite: Path, home: Path) -> None:
     assert "chunking.size was 384 and is 60" in found[0].sentence
 
 
+@pytest.mark.slow
 def test_another_prefix(suite: Path, home: Path) -> None:
     edit_text(suite / "suite.toml", "[gates]\n", '[embedding]\nquery_prefix = "zzz zzz zzz zzz: "\n\n[gates]\n')
     found = findings_of(suite, home)
@@ -280,3 +284,15 @@ def test_the_verdict_holds_the_findings(
     told = json.loads(said.out)["diagnosis"]
     assert {finding["cause"] for finding in told["findings"]} == {"validity"}
     assert "why: 3 × the card is expired or not yet valid: literacy-spoon" in said.err
+
+
+def test_gold_that_its_asker_may_not_see_is_told_as_hidden(
+    kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = next(
+        c
+        for c in read_lines(MEDICATION / "golden.jsonl")
+        if c.get("entitled") == {"audience": "public"} and "clinic-pdc" in str(c)
+    )
+    assert kbgate("explain", MEDICATION, case["id"]) == 0
+    assert "hidden: clinic-pdc: its asker may not see it, and must not" in capsys.readouterr().out

@@ -63,6 +63,10 @@ class Laboratory:
             return frozenset()
         return frozenset(name for name, card in self.cards.items() if self.known_then.get(name) != card["hash"])
 
+    def is_as_it_was(self, card: str) -> bool:
+        """Whether the baseline knew a card exactly as it is now."""
+        return card in self.known_then and card not in self.came
+
     @cached_property
     def left(self) -> frozenset[str]:
         """Cards of the baseline that are no longer there."""

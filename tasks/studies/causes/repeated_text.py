@@ -33,8 +33,13 @@ def repeated_lines(texts: list[str]) -> dict[str, int]:
 
 
 def _stripped(lab: Laboratory) -> tuple[str, Change | None]:
-    """The commonest repeated line, and every card without the repeated ones."""
+    """The commonest repeated line, and every card without the repeated ones.
+
+    A line that a card has which did not change since the baseline was there before, and is no cause of a fall.
+    """
     lines = repeated_lines([card["text"] for card in lab.cards.values()])
+    before = {line.strip() for name, card in lab.cards.items() if lab.is_as_it_was(name) for line in card["text"].split("\n")}
+    lines = {line: count for line, count in lines.items() if line not in before}
     cards = [card for card in (_without(row, lines) for row in lab.cards.values()) if card is not None]
     return next(iter(lines), ""), lab.replaced(*cards) if cards else None
 

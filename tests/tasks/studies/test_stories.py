@@ -296,3 +296,18 @@ def test_gold_that_its_asker_may_not_see_is_told_as_hidden(
     )
     assert kbgate("explain", MEDICATION, case["id"]) == 0
     assert "hidden: clinic-pdc: its asker may not see it, and must not" in capsys.readouterr().out
+
+
+def test_a_footer_that_was_always_there_is_no_cause(tmp_path: Path, home: Path) -> None:
+    """Its removal might bring the gold back, but it did not come: the card lost its text."""
+    foot = "All information about parking is given without warranty of any kind."
+    cards = [{"id": f"c{n}", "text": f"Cabin {n} has {n + 1} beds.\n{foot}"} for n in range(8)]
+    cards += [{"id": "permits", "text": RIVAL}, {"id": "handbook", "text": f"{ANSWER}\n{foot}"}]
+    cases = [{"id": "scooter", "query": "What does a parking permit for an electric scooter cost?", "expected": ["handbook"]}]
+    folder = lone(tmp_path, '[retrieval]\nmethod = "dense"\n', cards, cases)
+    accept(folder, home)
+    keep_cards(home, "lone", load_cards(load_suite(folder)).cards)
+    cards[-1] = {"id": "handbook", "text": f"Zzz.\n{foot}"}
+    write_lines(folder / "cards.jsonl", cards)
+    finding = only(findings_of(folder, home), "scooter")
+    assert finding.cause == "text_lost"

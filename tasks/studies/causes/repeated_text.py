@@ -13,11 +13,11 @@ SHARE, LEAST, SHORTEST = 0.1, 5, 20
 """A line is repeated when it stands on a tenth of the cards, and on at least five; shorter lines carry no meaning."""
 
 
-@cause("repeated_text", order=50, changed=("card",))
+@cause("repeated_text", order=50)
 def repeated_text(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The same lines were put on many cards, which all look alike now."""
     line, change = lab.once("repeated_text", lambda: _stripped(lab))
-    if change is None or missing.gold not in change.gone or not lab.brings_back(missing.case, missing.gold, change):
+    if change is None or not lab.brings_back(missing.case, missing.gold, change):
         return None
     rank = lab.ask(missing.case, change).rank(missing.gold)
     return Confirmed(
@@ -35,9 +35,11 @@ def repeated_lines(texts: list[str]) -> dict[str, int]:
 def _stripped(lab: Laboratory) -> tuple[str, Change | None]:
     """The commonest repeated line, and every card without the repeated ones.
 
-    A line that a card has which did not change since the baseline was there before, and is no cause of a fall.
+    A line that a card has which did not change since the baseline was there before, and is no cause of a fall; what only new
+    cards share is theirs, and they are named by themselves.
     """
-    lines = repeated_lines([card["text"] for card in lab.cards.values()])
+    known = [card["text"] for name, card in lab.cards.items() if not lab.known_then or name in lab.known_then]
+    lines = repeated_lines(known)
     before = {line.strip() for name, card in lab.cards.items() if lab.is_as_it_was(name) for line in card["text"].split("\n")}
     lines = {line: count for line, count in lines.items() if line not in before}
     cards = [card for card in (_without(row, lines) for row in lab.cards.values()) if card is not None]

@@ -73,14 +73,15 @@ def test_eighty_new_documents_push_an_old_table_from_rank_4_to_14_and_are_named(
 
     def says(name: str, times: int) -> dict[str, Any]:
         rest = " ".join(f"word{n}" for n in range(40 - times))
-        return {"id": name, "title": f"Document {name}", "text": " ".join(["allowance"] * times) + f" {rest}"}
+        foot = "" if name.startswith(("older", "table")) else "\nAll new documents end with one and the same line."
+        return {"id": name, "title": f"Document {name}", "text": " ".join(["allowance"] * times) + f" {rest}{foot}"}
 
     old = [says("older-1", 20), says("older-2", 18), says("older-3", 16), says("table", 10), says("older-4", 5)]
     write_lines(folder / "cards.jsonl", old)
     write_lines(folder / "golden.jsonl", [{"id": "allowance", "query": "allowance", "expected": ["table"]}])
     accept(folder, home)
     keep_cards(home, "travel", load_cards(load_suite(folder)).cards)
-    beats, others = [says(f"new-{n}", 12) for n in range(10)], [says(f"new-{n}", 1) for n in range(10, 80)]
+    beats, others = [says(f"new-{n}", 14) for n in range(10)], [says(f"new-{n}", 1) for n in range(10, 80)]
     write_lines(folder / "cards.jsonl", [*old, *beats, *others])
     finding = only(findings_of(folder, home), "allowance")
     assert (finding.cause, finding.proven) == ("displaced", True)

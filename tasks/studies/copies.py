@@ -25,6 +25,9 @@ def copy_of(inputs: Inputs, day: str, cards: int | None, draw: Random) -> Copy:
     file = inputs.suite.folder / FILE
     settings: dict[str, Any] = tomllib.loads(read_text(file)) if file.exists() else {}
     settings = {**settings, "name": inputs.suite.name, "as_of": dt.date.fromisoformat(day)}
+    model = inputs.suite.folder / inputs.suite.embedding.model
+    if model.is_dir():
+        settings["embedding"] = {**settings.get("embedding", {}), "model": str(model.resolve())}
     settings["kb"] = {**settings.get("kb", {}), "path": "cards.jsonl"}
     if not any("@" in name for name in settings.get("gates", {})) and not settings.get("slice"):
         settings["k_values"] = [inputs.suite.top_k]  # the other cut-offs judge nothing here

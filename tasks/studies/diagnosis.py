@@ -37,7 +37,8 @@ def diagnose(
 ) -> Diagnosis:
     """Why each gold that fell is not where it was, and what the falls have in common.
 
-    `vectors`: one per asked case. Says nothing where nothing fell. Changes no verdict: what keeps it from looking is told.
+    `vectors`: one per asked case. Says nothing where nothing fell. What keeps it from looking is told; no verdict is lighter
+    for it, and only [acceptance] asks for it.
     """
     try:
         return _diagnose(exam, Laboratory(inputs, material, exam.asked, vectors, day, home), limit)
@@ -88,7 +89,8 @@ def golds_that_fell(exam: Exam) -> Iterator[Missing]:
         for (of_case, card), lost in vanished.items():
             if of_case == case and (case, card) not in told:
                 told.add((case, card))
-                yield Missing(case, card, then.get(card), place["ranks"].get(card), True, lost.excerpt)
+                held = card in stood or bool(lost.excerpt)
+                yield Missing(case, card, then.get(card), place["ranks"].get(card), held, lost.excerpt)
 
 
 def _failing(exam: Exam) -> set[str]:
@@ -102,7 +104,8 @@ def explain(missing: Missing, lab: Laboratory) -> Finding:
     found = lab.ask(missing.case).rank(missing.gold)
     is_found = found is not None and found <= lab.suite.top_k
     for cause in sorted(CAUSES.values(), key=lambda part: part.order):
-        if (is_found and not missing.excerpt and not cause.lost_by_index) or not _may_be(cause, missing, lab):
+        of_found = cause.of_evidence if missing.excerpt else cause.lost_by_index
+        if (is_found and not of_found) or not _may_be(cause, missing, lab):
             continue
         confirmed = cause.look(missing, lab)
         if confirmed is not None:
@@ -110,6 +113,8 @@ def explain(missing: Missing, lab: Laboratory) -> Finding:
                 missing, lab, confirmed.cause or cause.name, confirmed.sentence, confirmed.proven, confirmed.culprits
             )
     sentence = f"no single change brings '{missing.gold}' back"
+    if missing.excerpt:
+        sentence = f"the evidence no longer stands in '{missing.gold}'; what the card was is not kept here"
     return _finding(missing, lab, UNKNOWN, sentence, False, ())
 
 
@@ -119,7 +124,7 @@ def _may_be(cause: Cause, missing: Missing, lab: Laboratory) -> bool:
         return True
     sections = {name.split(".")[0] for name in lab.turned}
     return bool(
-        ("card" in cause.changed and missing.gold in lab.came)
+        ("card" in cause.changed and lab.edit_matters(missing.case, missing.gold, bool(missing.excerpt)))
         or ("case" in cause.changed and lab.edited(missing.case))
         or sections & set(cause.changed)
     )

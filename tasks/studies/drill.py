@@ -45,7 +45,9 @@ class Mutant:
     """True where no gold left the top k, none is gone, and nothing was refused: there is nothing to notice."""
     noticed: bool
     missed: tuple[str, ...]
-    """Passing cases that fail now although the gate is PASS: there must be none."""
+    """Passing cases that fail now although the gate says nothing: there must be none."""
+    warned: tuple[str, ...]
+    """Passing cases that fail now and are only warned of: their gold slipped inside the slack, and the index may ship."""
     verdict: str
     named: str
     """The cause the diagnosis gave most often; "" where it gave none."""
@@ -162,6 +164,7 @@ def _judged(fault: Fault, spoiled: Spoiled, first: Sitting, sitting: Sitting) ->
         equivalent=not left and not refused and not sitting.findings,
         noticed=noticed,
         missed=() if noticed else fallen,
+        warned=fallen if noticed and sitting.verdict == "WARN" else (),
         verdict=sitting.verdict,
         named=named,
         right=right,
@@ -203,7 +206,8 @@ def lines_of(found: Drill) -> Iterator[str]:
         f"noticed {_rate(len(noticed), len(real))}, named rightly {_rate(len(right), len(noticed))}"
     )
     missed = [mutant for mutant in found.mutants if mutant.missed]
-    yield f"mutants that make a passing case fail and pass the gate: {len(missed)}"
+    warned = sum(bool(mutant.warned) for mutant in found.mutants)
+    yield f"mutants that make a passing case fail: {len(missed)} unnoticed, {warned} only warned of (inside the slack)"
     for mutant in missed:
         yield f"  {mutant.fault} of {mutant.target}: {', '.join(mutant.missed)}"
     if found.not_applicable:

@@ -45,6 +45,10 @@ def explain_case(
     then = row["gold_ranks"] if row else {}
     if not gold:
         yield "no gold: nothing should be found for it"
+    for lost in inputs.vanished:
+        if lost.case == name and lost.excerpt:
+            gone = Missing(name, lost.card, then.get(lost.card), ranks.get(lost.card), True, lost.excerpt)
+            yield from _told(explain(gone, lab), lab)
     for group in case["groups"]:
         hidden = [card for card in group if card in lab.cards and ACCESS in lab.hides(name, card)]
         if len(hidden) == len(group):

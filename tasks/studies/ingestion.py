@@ -22,9 +22,11 @@ from tasks.tables import rows_of
 
 NEAR, SHINGLE, PERMUTATIONS = 0.8, 5, 128
 """Two cards are near-duplicates when so large a share of their runs of five words is the same."""
-SURE, LONG = 0.95, 120
+SURE, LONG = 0.75, 120
 """A detected language speaks against a declared one when so sure, of a text of so many characters."""
 _LIST = re.compile(r"(?:^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S.*(?:\n|\Z)){3,}", re.MULTILINE)
+_ALSO = {"nb": "no", "nn": "no"}
+"""Languages the detector knows by another name."""
 _VISIBLE = frozenset("\n\t\r")
 
 
@@ -162,6 +164,7 @@ def _languages(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
     odd = []
     for card in cards:
         declared = card["language"].partition("-")[0].lower()
+        declared = _ALSO.get(declared, declared)
         if declared and len(card["text"]) >= LONG:
             detected, sure = identifier.classify(card["text"])
             if detected != declared and sure >= SURE:

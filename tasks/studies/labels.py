@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tasks.domain import Evaluation, Exam, Inputs
 from tasks.errors import InputError, Problem, did_you_mean
 from tasks.findings import Doubt
 from tasks.golden import FILE
-from tasks.records import nfc, read_jsonl, read_table, write_text
+from tasks.records import Record, nfc, read_jsonl, read_table, write_text
 from tasks.registry import METRICS
 from tasks.settings import EPSILON
 from tasks.studies.laboratory import Laboratory
@@ -26,6 +26,9 @@ from tasks.studies.laboratory import Laboratory
 CLOSE = 0.75
 """Cosine similarity of two cards' nearest rows from which on one may answer what the other does."""
 MOST = 500
+Pair = tuple[str, str, str]
+"""Case, gold, candidate."""
+_FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
 _ANSWERS = {"yes": True, "y": True, "no": False, "n": False, "": None}
 
 
@@ -102,38 +105,51 @@ def import_labels(inputs: Inputs, path: Path) -> Imported:
     records, problems = read_table(path)
     lines, of_golden = read_jsonl(golden)
     cases = {nfc(str(record.content.get("id", ""))): dict(record.content) for record in lines}
-    cards, added, refused, waiting = set(inputs.kb.cards["id"]), [], 0, 0
-    problems = [*problems, *of_golden]
+    cards, answers = set(inputs.kb.cards["id"]), dict[Pair, bool | None]()
+    problems = [*problems, *of_golden, *_no_answers(path, records)]
     for record in records:
-        row = {name: str(record.content.get(name, "")).strip() for name in ("case", "gold", "candidate", "same")}
-        answer = _ANSWERS.get(row["same"].lower(), "?")
-        if answer == "?":
-            problems.append(Problem(record.file, record.line, f"same: found '{row['same']}'; write yes, no or nothing"))
-        elif row["case"] not in cases:
-            problems.append(
-                Problem(record.file, record.line, f"unknown case '{row['case']}'; {did_you_mean(row['case'], cases)}")
-            )
-        elif row["candidate"] not in cards:
-            known = did_you_mean(row["candidate"], cards)
-            problems.append(Problem(record.file, record.line, f"unknown card '{row['candidate']}'; {known}"))
-        elif answer:
-            mistake = _accept(cases[row["case"]], row["gold"], row["candidate"])
-            if mistake:
-                problems.append(Problem(record.file, record.line, mistake))
-            else:
-                added.append((row["case"], row["candidate"]))
-        refused, waiting = refused + (answer is False), waiting + (answer is None)
+        mistake = _take(record, cases, cards, answers)
+        if mistake:
+            problems.append(Problem(record.file, record.line, mistake))
+    added = list(dict.fromkeys((case, candidate) for (case, _, candidate), answer in answers.items() if answer))
     if problems:
         raise InputError(problems)
     if added:
         changed = {case for case, _ in added}
-        text = golden.read_text(encoding="utf-8").split("\n")
+        text = golden.read_bytes().decode("utf-8").split("\n")  # with the line ends it has
         for line in lines:
             name = nfc(str(line.content["id"]))
             if name in changed:
-                text[line.line - 1] = json.dumps(cases[name], ensure_ascii=False)
+                end = "\r" if text[line.line - 1].endswith("\r") else ""
+                text[line.line - 1] = json.dumps(cases[name], ensure_ascii=False) + end
         write_text(golden, "\n".join(text))
-    return Imported(tuple(added), refused, waiting)
+    given = list(answers.values())
+    return Imported(tuple(added), given.count(False), given.count(None))
+
+
+def _no_answers(path: Path, records: Sequence[Record]) -> Iterator[Problem]:
+    """What makes a file no review at all."""
+    if not records:
+        yield Problem(path.name, 0, "holds no row; fill in the label_review.csv of a run")
+        return
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        if "same" not in next(csv.reader(file), []):
+            yield Problem(path.name, 1, "has no column 'same'; write yes or no into it")
+
+
+def _take(record: Record, cases: Mapping[str, dict[str, Any]], cards: set[str], answers: dict[Pair, bool | None]) -> str:
+    """Take one row's answer, and its yes into the case; returns what is wrong with the row, or ""."""
+    row = {name: str(record.content.get(name, "")).strip() for name in ("case", "gold", "candidate", "same")}
+    if row["same"].lower() not in _ANSWERS:
+        return f"same: found '{row['same']}'; write yes, no or nothing"
+    if row["case"] not in cases:
+        return f"unknown case '{row['case']}'; {did_you_mean(row['case'], cases)}"
+    if row["candidate"] not in cards:
+        return f"unknown card '{row['candidate']}'; {did_you_mean(row['candidate'], cards)}"
+    pair, answer = (row["case"], row["gold"], row["candidate"]), _ANSWERS[row["same"].lower()]
+    if answers.setdefault(pair, answer) is not answer:
+        return f"'{pair[2]}' is answered twice for case '{pair[0]}'; keep one row"
+    return _accept(cases[row["case"]], row["gold"], row["candidate"]) if answer else ""
 
 
 def _accept(case: dict[str, Any], gold: str, candidate: str) -> str:
@@ -148,6 +164,8 @@ def _accept(case: dict[str, Any], gold: str, candidate: str) -> str:
         place.append(candidate)
     if "must_cite_one_of" in case:
         case["must_cite_one_of"] = place
+    elif _only_graded(case):
+        pass  # its grades are its gold, and get the candidate below
     else:
         case.pop("expected", None)
         case["groups"] = groups
@@ -161,4 +179,12 @@ def _groups(case: Mapping[str, Any]) -> list[list[str]]:
         return [list(case["must_cite_one_of"])]
     if "expected" in case:
         return [[card] for card in case["expected"]]
+    if _only_graded(case):
+        return [list(case["grades"])]
     return [list(group) for group in case.get("groups", [])]
+
+
+def _only_graded(case: Mapping[str, Any]) -> bool:
+    return bool(case.get("grades")) and not any(
+        case.get(form) for form in ("must_cite_one_of", "expected", "groups", "evidence")
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,6 +66,16 @@ class Laboratory:
     def is_as_it_was(self, card: str) -> bool:
         """Whether the baseline knew a card exactly as it is now."""
         return card in self.known_then and card not in self.came
+
+    def edit_matters(self, case: str, card: str, of_evidence: bool = False) -> bool:
+        """Whether a card was edited and, where it is known as it was, is back once that is undone.
+
+        `of_evidence`: what is missing is not its rank, so that it was edited suffices.
+        """
+        old = self.as_it_was(card)
+        if card not in self.came or old is None or of_evidence:
+            return card in self.came
+        return self.brings_back(case, card, self.once(f"as it was: {card}", lambda: self.replaced(old)))
 
     @cached_property
     def left(self) -> frozenset[str]:
@@ -169,6 +179,11 @@ class Laboratory:
     def added(self, *cards: Mapping[str, Any], whole: bool = False) -> Change:
         """More rows of cards beside those they have."""
         return Change(frozenset(), self.pieces(cards, whole=whole))
+
+    def undone(self, cards: Sequence[str]) -> Change:
+        """New cards gone, changed and removed ones as they were; a changed one that is not known any more is gone too."""
+        old = [row for card in cards if (row := self.as_it_was(card)) is not None]
+        return Change(frozenset(cards), self.pieces(old) if old else None)
 
     # ------------------------------------------------------------ asking
 

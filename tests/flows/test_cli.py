@@ -34,6 +34,7 @@ def test_a_healthy_suite_passes_and_leaves_its_files(medication: Path, kbgate: C
     folder = home / "runs" / "medication" / verdict["run"]
     assert {file.name for file in folder.iterdir()} == {
         "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
+        "label_review.csv",
     }  # fmt: skip
     assert len(read_lines(home / "history" / "medication.jsonl")) == before + 1
     assert verdict["outcomes"] == {"answered": len(read_lines(MEDICATION / "golden.jsonl"))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tasks.registry import Registry, first_line
 from tasks.studies.laboratory import Laboratory
@@ -53,6 +54,8 @@ class Cause:
     changed: tuple[str, ...] = ()
     """For a gold that stood in the top k: what must have changed since (card, case, or a section of the settings), any
     of it; () where the cause needs none of these."""
+    of_evidence: bool = False
+    """True where the cause also explains evidence that is gone from a card which is found."""
     lost_by_index: bool = False
     """True for the one cause that explains a gold which exact search does find."""
 
@@ -65,11 +68,11 @@ class Cause:
 CAUSES: Registry[Cause] = Registry("cause", "tasks.studies.causes")
 
 
-def cause(name: str, *, order: int, changed: tuple[str, ...] = (), lost_by_index: bool = False) -> Callable[[Look], Look]:
+def cause(name: str, *, order: int, **declared: Any) -> Callable[[Look], Look]:
     """Declare a cause: `@cause("removed", order=10) def removed(missing, lab)`."""
 
     def declare(look: Look) -> Look:
-        CAUSES.add(name, Cause(name, order, look, changed, lost_by_index))
+        CAUSES.add(name, Cause(name, order, look, **declared))
         return look
 
     return declare

@@ -8,7 +8,7 @@ from tasks.studies.laboratory import Laboratory
 _SHOWN = ("title", "text", "description", "language", "domain", "topics", "tier", "valid_from", "valid_until", "metadata")
 
 
-@cause("card_changed", order=150, changed=("card",))
+@cause("card_changed", order=150, changed=("card",), of_evidence=True)
 def card_changed(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card was edited; as it was, it would rank."""
     old = lab.as_it_was(missing.gold)

@@ -29,9 +29,11 @@ def chunk_split(missing: Missing, lab: Laboratory) -> Confirmed | None:
             return Confirmed(
                 f"the span that answers is cut by a chunk's border; unsplit, '{missing.gold}' stands at {rank}", (missing.gold,)
             )
+    old = lab.as_it_was(missing.gold)
     chunks = int((lab.material.members["card"] == missing.gold).sum())
     change = whole(missing, lab)
-    if chunks < 2 or change is AS_IS or not lab.brings_back(missing.case, missing.gold, change):
+    were = len(lab.pieces([old]).rows) if old else 0
+    if chunks < 2 or (missing.stood and were >= chunks) or not lab.brings_back(missing.case, missing.gold, change):
         return None
     rank = lab.ask(missing.case, change).rank(missing.gold)
     return Confirmed(f"'{missing.gold}' is split into {chunks} chunks; as one it stands at {rank}", (missing.gold,))

@@ -10,7 +10,8 @@ from tasks.studies.laboratory import Laboratory
 def lost_by_index(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The approximate index loses the card: exact search over the same vectors finds it."""
     rank = lab.ask(missing.case).rank(missing.gold)
-    if rank is None or rank > lab.suite.top_k:
+    lost = missing.now is None or missing.now > lab.suite.top_k
+    if rank is None or rank > lab.suite.top_k or not lost:
         return None
     turned = [f"{n} was {then!r} and is {now!r}" for n, (then, now) in lab.turned.items() if n.startswith("index.")]
     told = f" ({', '.join(turned)})" if turned else ""

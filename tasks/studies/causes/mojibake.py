@@ -16,6 +16,9 @@ def mojibake(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card's text was decoded with the wrong character set."""
     if missing.gold not in lab.cards or not is_broken(lab.cards[missing.gold]):
         return None
+    old = lab.as_it_was(missing.gold)
+    if missing.stood and old is not None and is_broken(old):
+        return None
     card = lab.cards[missing.gold]
     mended = _mended(card)
     change = lab.replaced({**card, **mended})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasks.studies.causes import Confirmed, Missing, cause
+from tasks.studies.causes.removed import put_back
 from tasks.studies.laboratory import Laboratory
 
 
@@ -12,4 +13,4 @@ def rejected(missing: Missing, lab: Laboratory) -> Confirmed | None:
     problem = lab.inputs.kb.rejected.get(missing.gold)
     if problem is None or missing.gold in lab.cards:
         return None
-    return Confirmed(f"'{missing.gold}' was rejected at {problem}", (missing.gold,))
+    return put_back(missing, lab, f"'{missing.gold}' was rejected at {problem}")

@@ -35,12 +35,13 @@ def repeated_lines(texts: list[str]) -> dict[str, int]:
 def _stripped(lab: Laboratory) -> tuple[str, Change | None]:
     """The commonest repeated line, and every card without the repeated ones.
 
-    A line that a card has which did not change since the baseline was there before, and is no cause of a fall; what only new
+    A line that stood on a card at the baseline was there before, and is no cause of a fall; what only new
     cards share is theirs, and they are named by themselves.
     """
     known = [card["text"] for name, card in lab.cards.items() if not lab.known_then or name in lab.known_then]
     lines = repeated_lines(known)
-    before = {line.strip() for name, card in lab.cards.items() if lab.is_as_it_was(name) for line in card["text"].split("\n")}
+    then = (lab.cards[name] if lab.is_as_it_was(name) else lab.as_it_was(name) for name in lab.cards)
+    before = {line.strip() for card in then if card for line in card["text"].split("\n")}
     lines = {line: count for line, count in lines.items() if line not in before}
     cards = [card for card in (_without(row, lines) for row in lab.cards.values()) if card is not None]
     return next(iter(lines), ""), lab.replaced(*cards) if cards else None

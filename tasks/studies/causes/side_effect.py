@@ -12,7 +12,6 @@ from tasks.studies.causes.mojibake import is_broken
 from tasks.studies.causes.table_header import lost_its_header
 from tasks.studies.causes.text_lost import lost_text
 from tasks.studies.laboratory import Laboratory
-from tasks.studies.variants import Change
 
 _FINEST = 64
 """Parts that many changes are cut into before the search for the fewest gives up."""
@@ -25,15 +24,15 @@ _KIN = 0.6
 def side_effect(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """A change of another card moved it: ranks and the weights of words hang together."""
     others = sorted((lab.came | lab.left) - {missing.gold})
-    if not missing.stood or not others or not lab.brings_back(missing.case, missing.gold, _undone(lab, others)):
+    if not missing.stood or not others or not lab.brings_back(missing.case, missing.gold, lab.undone(others)):
         return None
-    proof = least_that(others, lambda cards: lab.brings_back(missing.case, missing.gold, _undone(lab, cards)))
-    rank = lab.ask(missing.case, _undone(lab, proof)).rank(missing.gold)
+    proof = least_that(others, lambda cards: lab.brings_back(missing.case, missing.gold, lab.undone(cards)))
+    rank = lab.ask(missing.case, lab.undone(proof)).rank(missing.gold)
     if all(card in lab.came and card not in lab.known_then for card in proof):
         kin = [card for card in proof if lab.similarity(missing.gold, card) >= _KIN]
         told = f"{named(kin)} and others" if kin and len(kin) < len(proof) else named(kin) if kin else "the cards that are new"
         sentence = f"without {told} '{missing.gold}' stands at {rank}, though they do not stand above it"
-        return Confirmed(f"{sentence}: they change how much each word weighs", tuple(kin), cause="displaced")
+        return Confirmed(f"{sentence}: they change how much each word weighs", tuple(kin))
     happened = {card: what_happened(lab, card) for card in proof}
     told = ", ".join(f"'{card}' ({happened[card].replace('_', ' ')})" for card in proof[:3]) + (
         " and others" if proof[3:] else ""
@@ -43,12 +42,6 @@ def side_effect(missing: Missing, lab: Laboratory) -> Confirmed | None:
         tuple(proof),
         cause=happened[proof[0]],
     )
-
-
-def _undone(lab: Laboratory, cards: list[str]) -> Change:
-    """New cards gone, changed and removed ones as they were; a changed one that is not known any more is gone too."""
-    old = [row for card in cards if (row := lab.as_it_was(card)) is not None]
-    return Change(frozenset(cards), lab.pieces(old) if old else None)
 
 
 def what_happened(lab: Laboratory, card: str) -> str:

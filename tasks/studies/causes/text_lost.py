@@ -16,7 +16,7 @@ def lost_text(old: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return len(now["text"]) <= _SHORTER * len(old["text"])
 
 
-@cause("text_lost", order=70, changed=("card",))
+@cause("text_lost", order=70, changed=("card",), of_evidence=True)
 def text_lost(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card lost text: it was emptied or cut short."""
     if missing.gold not in lab.cards:

@@ -11,7 +11,7 @@ from tasks.studies.faults import Copy, Spoiled, any_card, fault
 COPIES = 10
 
 
-@fault("near-copies", causes=("displaced",))
+@fault("near-copies", causes=("displaced", "side_effect"))
 def near_copies(copy: Copy, draw: Random) -> Spoiled | None:
     """Ten near-copies of a card are ingested beside it."""
     card = any_card(copy, draw)
@@ -20,7 +20,7 @@ def near_copies(copy: Copy, draw: Random) -> Spoiled | None:
     return Spoiled(card["id"], tuple(other["id"] for other in came))
 
 
-@fault("newer document", causes=("displaced",))
+@fault("newer document", causes=("displaced", "side_effect"))
 def newer_document(copy: Copy, draw: Random) -> Spoiled | None:
     """Newer documents on a card's subject are ingested beside it, in its own sentences but another order."""
     card = any_card(copy, draw)

@@ -136,3 +136,34 @@ def test_evidence_is_left_to_a_person(
     kbgate("evaluate", suite)
     assert kbgate("import-labels", suite, fill(review(home), tmp_path / "yes.csv", same="yes")) == 2
     assert "names evidence; add the excerpt of 'permit' by hand" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "holds no row"),
+        ("case,gold,candidate,same\n", "holds no row"),
+        ("case,gold,candidate\nscooter,permit-old,permit\n", "has no column 'same'"),
+        ("case,gold,candidate,same\nscooter,permit-old,permit,yes\nscooter,permit-old,permit,no\n", "is answered twice"),
+    ],
+)
+def test_what_is_no_review_is_refused(
+    text: str, said: str, suite: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (suite / "golden.jsonl").read_bytes()
+    (tmp_path / "odd.csv").write_text(text)
+    assert kbgate("import-labels", suite, tmp_path / "odd.csv") == 2
+    assert said in capsys.readouterr().err
+    assert (suite / "golden.jsonl").read_bytes() == before
+
+
+def test_the_other_lines_of_a_golden_set_stay_as_they_are(suite: Path, kbgate: CLI, tmp_path: Path) -> None:
+    """A case that is only graded gets another grade; Windows' line ends stay."""
+    graded = '{"id": "scooter", "query": "What does it cost?", "grades": {"permit-old": 2}}\r\n'
+    (suite / "golden.jsonl").write_bytes((graded + '{"id": "lift",  "query": "When?", "expected": ["lift"]}\r\n').encode())
+    (tmp_path / "yes.csv").write_text("case,gold,candidate,same\n" + "scooter,permit-old,permit,yes\n" * 2)
+    assert kbgate("import-labels", suite, tmp_path / "yes.csv") == 0
+    first, second, rest = (suite / "golden.jsonl").read_bytes().decode().split("\r\n")
+    assert first == '{"id": "scooter", "query": "What does it cost?", "grades": {"permit-old": 2, "permit": 2}}'
+    assert (second, rest) == ('{"id": "lift",  "query": "When?", "expected": ["lift"]}', "")
+    assert kbgate("check", suite) == 0

@@ -90,7 +90,8 @@ def test_eighty_new_documents_push_an_old_table_from_rank_4_to_14_and_are_named(
     assert dict(finding.above)["new-3"] == "Document new-3"
     # Nine of the ten must go before it stands at 5 again.
     assert "stands at 5" in finding.sentence
-    assert set(finding.culprits) == {card["id"] for card in beats}
+    assert len(finding.culprits) == 9
+    assert set(finding.culprits) < {card["id"] for card in beats}
 
 
 def test_a_table_without_description(suite: Path, home: Path) -> None:
@@ -312,3 +313,50 @@ def test_a_footer_that_was_always_there_is_no_cause(tmp_path: Path, home: Path) 
     write_lines(folder / "cards.jsonl", cards)
     finding = only(findings_of(folder, home), "scooter")
     assert finding.cause == "text_lost"
+
+
+def test_an_edited_card_that_did_nothing_is_no_culprit(suite: Path, home: Path) -> None:
+    """It stands above the gold, but so it did before; what is put back as it was must bring the gold back."""
+    rows = read_lines(suite / "cards.jsonl")
+    asked = next(c["query"] for c in read_lines(suite / "golden.jsonl") if c["id"] == "pressure-feel-fine")
+    for row in rows:
+        if row["id"] in ("bp-why", "contraceptive-missed", "antidep-stopping"):
+            row["text"] += "\n\nReviewed."
+    rows += [
+        {"id": f"faq-{n}", "title": asked, "text": asked + " Ask your pharmacist." * (n + 1), "language": "en",
+         "metadata": {"audience": "public"}}
+        for n in range(3)
+    ]  # fmt: skip
+    write_lines(suite / "cards.jsonl", rows)
+    found = findings_of(suite, home)
+    assert only(found, "pressure-feel-fine").cause == "displaced"
+    culprits = {name for finding in found if finding.cause == "displaced" for name in finding.culprits}
+    assert culprits <= {"faq-0", "faq-1", "faq-2"}
+    assert "displaced" in {finding.cause for finding in found}
+
+
+def test_evidence_that_was_edited_out_of_a_card_that_is_found(
+    suite: Path, home: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = "binges raise the bleeding risk sharply", "heavy drinking makes bleeding far likelier"
+    edit_text(suite / "cards.jsonl", old, new)
+    finding = only(findings_of(suite, home), "ev-two-clues")
+    assert (finding.cause, finding.sentence) == ("card_changed", "the evidence was edited out of 'warfarin-food'")
+    assert kbgate("explain", suite, "ev-two-clues") == 0
+    assert "card_changed (proven): the evidence was edited out of 'warfarin-food'" in capsys.readouterr().out
+
+
+def test_evidence_that_is_gone_and_not_kept_is_unknown(suite: Path, tmp_path: Path) -> None:
+    edit_text(suite / "cards.jsonl", "binges raise the bleeding risk sharply", "heavy drinking makes bleeding far likelier")
+    finding = only(findings_of(suite, tmp_path / "nothing-kept"), "ev-two-clues")
+    assert (finding.cause, finding.proven) == ("unknown", False)
+    assert "what the card was is not kept here" in finding.sentence
+
+
+def test_a_removed_card_is_proven_only_where_it_returns(suite: Path, home: Path, tmp_path: Path) -> None:
+    edit_lines(suite / "cards.jsonl", lambda row: None if row["id"] == "travel-timezones" else row)
+    for finding in findings_of(suite, home):
+        then = finding.evidence["rank at the baseline"]
+        assert (finding.cause, finding.proven) == ("removed", then is not None and then <= 5)
+    for finding in findings_of(suite, tmp_path / "nothing-kept"):
+        assert (finding.cause, finding.proven) == ("removed", False)

@@ -64,7 +64,12 @@ def make_untrained(folder: Path) -> None:
     save_file(noise, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-@pytest.mark.parametrize("spoil", [drop_titles, small_chunks, cut_passages, drop_every_20th, untrained_model, no_lexical_lane])
+FAST = (drop_titles, cut_passages, drop_every_20th, no_lexical_lane)
+
+
+@pytest.mark.parametrize(
+    "spoil", [*FAST, *(pytest.param(spoil, marks=pytest.mark.slow) for spoil in (small_chunks, untrained_model))]
+)
 def test_a_degradation_is_blocked_and_told(spoil: Callable[[Path], None], medication: Path, kbgate: CLI, home: Path) -> None:
     spoil(medication)
     assert kbgate("evaluate", medication) == 1
@@ -121,6 +126,7 @@ def test_the_cache_deleted_and_embedded_one_by_one(
     assert last_verdict(tmp_path / "fresh")["verdict"] == "PASS"
 
 
+@pytest.mark.slow
 def test_five_rebuilds_rank_alike(medication: Path, kbgate: CLI, home: Path) -> None:
     rankings = set()
     for _ in range(5):
@@ -142,6 +148,7 @@ def test_a_footer_on_every_card_does_not_break_the_index(medication: Path, kbgat
         assert last_verdict(home)["verdict"] == "PASS"
 
 
+@pytest.mark.slow
 def test_more_gained_than_lost_says_both_and_how_to_accept(medication: Path, kbgate: CLI, home: Path) -> None:
     """The baseline: the lexical lane alone, failing canaries accepted. The hybrid loses a few cases and gains more."""
     edit_text(medication / "suite.toml", "[gates]", '[retrieval]\nmethod = "bm25"\n\n[gates]')

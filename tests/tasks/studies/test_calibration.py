@@ -108,7 +108,7 @@ def test_the_agreement_of_fast_and_full() -> None:
     assert agreement(history) == (2, 1)
 
 
-def test_calibrate_says_what_a_verdict_is_worth_and_writes_only_when_told(
+def test_calibrate_says_what_a_verdict_is_worth_and_writes_nothing(
     medication: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {file.name for file in medication.iterdir()}
@@ -119,6 +119,10 @@ def test_calibrate_says_what_a_verdict_is_worth_and_writes_only_when_told(
     assert "proposed noise ceiling" in said
     assert re.search(r"one question takes to embed: p50 \d+\.\d ms, p95 .*, p99 .* \(n = 200\)", said)
     assert {file.name for file in medication.iterdir()} == before
+
+
+@pytest.mark.slow
+def test_calibrate_writes_when_told(medication: Path, kbgate: Callable[..., int]) -> None:
     assert kbgate("calibrate", medication, "--repeats", 1, "--write") == 0
     assert json.loads((medication / "calibration.json").read_text())["flips"] == 0
 

@@ -27,6 +27,14 @@ def suite(medication: Path, home: Path) -> Path:
     return medication
 
 
+@pytest.fixture
+def nothing_kept(home: Path, tmp_path: Path) -> Path:
+    """A home that has the vectors and has never seen a card."""
+    (tmp_path / "nothing-kept").mkdir()
+    (tmp_path / "nothing-kept" / "vectors").symlink_to(home / "vectors")
+    return tmp_path / "nothing-kept"
+
+
 def findings_of(folder: Path, home: Path) -> tuple[Finding, ...]:
     sitting = sit(folder, home, 200)
     assert sitting.trouble == ""
@@ -346,17 +354,17 @@ def test_evidence_that_was_edited_out_of_a_card_that_is_found(
     assert "card_changed (proven): the evidence was edited out of 'warfarin-food'" in capsys.readouterr().out
 
 
-def test_evidence_that_is_gone_and_not_kept_is_unknown(suite: Path, tmp_path: Path) -> None:
+def test_evidence_that_is_gone_and_not_kept_is_unknown(suite: Path, nothing_kept: Path) -> None:
     edit_text(suite / "cards.jsonl", "binges raise the bleeding risk sharply", "heavy drinking makes bleeding far likelier")
-    finding = only(findings_of(suite, tmp_path / "nothing-kept"), "ev-two-clues")
+    finding = only(findings_of(suite, nothing_kept), "ev-two-clues")
     assert (finding.cause, finding.proven) == ("unknown", False)
     assert "what the card was is not kept here" in finding.sentence
 
 
-def test_a_removed_card_is_proven_only_where_it_returns(suite: Path, home: Path, tmp_path: Path) -> None:
+def test_a_removed_card_is_proven_only_where_it_returns(suite: Path, home: Path, nothing_kept: Path) -> None:
     edit_lines(suite / "cards.jsonl", lambda row: None if row["id"] == "travel-timezones" else row)
     for finding in findings_of(suite, home):
         then = finding.evidence["rank at the baseline"]
         assert (finding.cause, finding.proven) == ("removed", then is not None and then <= 5)
-    for finding in findings_of(suite, tmp_path / "nothing-kept"):
+    for finding in findings_of(suite, nothing_kept):
         assert (finding.cause, finding.proven) == ("removed", False)

@@ -19,7 +19,7 @@ from tests.servers import COMMANDS, free_port, post, running
 pytestmark = pytest.mark.slow
 STAGES = {
     "load suite", "load cards", "load golden set", "restore baseline", "check inputs", "chunk", "identify model", "embed",
-    "embed questions", "ingest", "retrieve", "score", "compare", "judge", "write files",
+    "embed questions", "ingest", "retrieve", "score", "compare", "judge", "diagnose", "write files",
 }  # fmt: skip
 
 

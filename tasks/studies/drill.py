@@ -31,6 +31,8 @@ from tasks.suite import load_suite
 
 LOOKED_INTO = 20
 """Golds the diagnosis looks into per mutant: enough to name one fault."""
+MOST_WORKERS = 8
+"""Each holds a model of its own."""
 _TRIES = 30
 """Draws after which a fault is taken not to apply to a suite."""
 
@@ -92,7 +94,7 @@ def drill(
             folders.append(root / f"m{number:04d}")
             write(mutant, folders[-1], base)
         mutants = []
-        workers = max(os.cpu_count() or 1, 1)
+        workers = max(min(os.cpu_count() or 1, len(folders), MOST_WORKERS), 1)
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
             sittings = pool.map(_sit, [(str(folder), str(home)) for folder in folders])
             for (fault, spoiled, _), sitting in zip(drawn, sittings, strict=True):

@@ -166,6 +166,8 @@ def groups_of(findings: Iterable[Finding]) -> Iterator[Group]:
 
 def _group(cause: str, findings: Sequence[Finding], culprits: Sequence[str]) -> Group:
     cases = tuple(dict.fromkeys(finding.case for finding in findings))
+    if culprits and cause != UNKNOWN and CAUSES[cause].verb:
+        return Group(cause, f"{len(cases)} {CAUSES[cause].verb} {named(culprits)}", cases)
     summary = CAUSES[cause].summary.rstrip(".") if cause != UNKNOWN else "no single change brings the gold back"
     by = f": {named(culprits)}" if culprits else ""
     return Group(cause, f"{len(cases)} × {summary[0].lower()}{summary[1:]}{by}", cases)

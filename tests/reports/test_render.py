@@ -41,7 +41,7 @@ WHY = Diagnosis(
         Finding("new", "c0", "unknown", "no single change brings 'c0' back", False),
     ),
     groups=(
-        Group("displaced", "1 × documents that are new or changed since the baseline stand above the card: c1", ("q00",)),
+        Group("displaced", "1 displaced by c1", ("q00",)),
         Group("unknown", "1 × no single change brings the gold back", ("new",)),
     ),
     patterns=(Pattern("drift", "2 fell although no card changed", "the day of validity", 2, 0.5),),

@@ -54,6 +54,8 @@ class Cause:
     changed: tuple[str, ...] = ()
     """For a gold that stood in the top k: what must have changed since (card, case, or a section of the settings), any
     of it; () where the cause needs none of these."""
+    verb: str = ""
+    """What it did, where its culprits are named after it: "displaced by"."""
     of_evidence: bool = False
     """True where the cause also explains evidence that is gone from a card which is found."""
     lost_by_index: bool = False

@@ -7,7 +7,7 @@ from tasks.studies.causes import Confirmed, Missing, cause
 from tasks.studies.laboratory import Laboratory
 
 
-@cause("displaced", order=160)
+@cause("displaced", order=160, verb="displaced by")
 def displaced(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """Documents that are new or changed since the baseline stand above the card."""
     above = newcomers_above(missing, lab)

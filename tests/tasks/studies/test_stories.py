@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from tasks.archive import keep_cards
 from tasks.cards import load_cards
 from tasks.findings import Finding
+from tasks.studies.diagnosis import groups_of
 from tasks.studies.sitting import accept, sit
 from tasks.suite import load_suite
 from tests.conftest import MEDICATION, edit_lines, edit_text, read_lines, write_lines
@@ -338,6 +340,9 @@ def test_an_edited_card_that_did_nothing_is_no_culprit(suite: Path, home: Path) 
     write_lines(suite / "cards.jsonl", rows)
     found = findings_of(suite, home)
     assert only(found, "pressure-feel-fine").cause == "displaced"
+    lines = [group.sentence for group in groups_of(found) if group.cause == "displaced"]
+    assert lines
+    assert all(re.fullmatch(r"\d+ displaced by faq-.*", line) for line in lines)
     culprits = {name for finding in found if finding.cause == "displaced" for name in finding.culprits}
     assert culprits <= {"faq-0", "faq-1", "faq-2"}
     assert "displaced" in {finding.cause for finding in found}

@@ -25,7 +25,7 @@ def run(
     """
     inputs = evaluate.load(stages.load_suite(Path(suite)), Path(home))
     inputs = dataclasses.replace(inputs, announced=stages.announced_ids(ids))
-    material, day = evaluate.prepare(inputs, Path(home)), evaluate.day_of(inputs.suite)
+    material, day = evaluate.prepare(inputs, Path(home)), inputs.suite.day
     judged = stages.already_judged(inputs, evaluate.fingerprints_of(inputs, material), day, Path(home))
     if judged is not None:
         return judged

@@ -40,7 +40,7 @@ def explain(
         raise InputError([Problem(str(suite), 0, f"has no case '{case}'; {known}")])
     material = exam.prepare(inputs, exam.home())
     vectors = stages.embed_queries(inputs.suite, material.model, cases, exam.home() / "vectors")
-    day = exam.day_of(inputs.suite)
+    day = inputs.suite.day
     for line in explanation.explain_case(inputs, material, cases, vectors, day, exam.home()):
         print(line)
     return 0
@@ -63,7 +63,7 @@ def drill(
     with Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("drill", total=sample)
         found = drills.drill(
-            inputs, exam.day_of(inputs.suite).isoformat(), exam.home(), sample, seed, cards,
+            inputs, inputs.suite.day.isoformat(), exam.home(), sample, seed, cards,
             lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     for line in drills.lines_of(found):
@@ -84,7 +84,7 @@ def inspect(
     inputs = exam.load(stages.load_suite(suite), exam.home())
     material = exam.prepare(inputs, exam.home())
     chunks = stages.chunk(inputs.suite, inputs.kb)
-    found = ingestion.inspect(inputs, material, chunks, exam.day_of(inputs.suite))
+    found = ingestion.inspect(inputs, material, chunks, inputs.suite.day)
     if as_json:
         print(json.dumps([dataclasses.asdict(observation) for observation in found], indent=2, ensure_ascii=False))
     else:

@@ -59,7 +59,7 @@ def calibrate(
     vectors = stages.embed_queries(settings, material.model, cases, exam.home() / "vectors")
     fast = stages.select_fast(cases, settings.fast)
     lines = stages.read_history(exam.home(), settings.name)
-    found = calibration.calibrate(inputs, material, vectors, fast, exam.day_of(settings), lines, repeats)
+    found = calibration.calibrate(inputs, material, vectors, fast, settings.day, lines, repeats)
     for line in calibration.lines_of(found):
         print(line)
     if write:

@@ -68,11 +68,6 @@ def fingerprints_of(inputs: Inputs, material: Material) -> dict[str, str]:
     }
 
 
-def day_of(suite: Suite) -> dt.date:
-    """The day on which validity is judged."""
-    return dt.datetime.now(dt.UTC).date() if suite.as_of == "today" else suite.as_of
-
-
 def examine(
     inputs: Inputs,
     material: Material,
@@ -90,7 +85,7 @@ def examine(
     started, suite = dt.datetime.now(dt.UTC), inputs.suite
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     build = f"{suite.name}-{material.fingerprint}-{run_id}"
-    as_of = day_of(suite)
+    as_of = suite.day
     questions = stages.embed_queries(suite, material.model, asked, home / "vectors")
     with (host or stages.temporary_store)(build) as store:
         index = stages.ingest(suite, material.rows, material.members, material.vectors, store, build)

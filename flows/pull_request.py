@@ -36,7 +36,7 @@ def _subset(inputs: Inputs, material: Material, home: Path) -> Evaluation:
     cases, suite = inputs.golden.cases, inputs.suite
     fast = set(stages.select_fast(cases, suite.fast)["id"])
     vectors = stages.embed_queries(suite, material.model, cases, home / "vectors")
-    touched = set(stages.touched_cases(inputs, material, vectors, evaluate.day_of(suite))) - fast
+    touched = set(stages.touched_cases(inputs, material, vectors, suite.day)) - fast
     asked = cases[cases["id"].isin(fast | touched)].reset_index(drop=True)
     return evaluate.examine(inputs, material, asked, home, "fast", touched=tuple(sorted(touched)))
 

@@ -7,6 +7,7 @@ digests that verdict.json holds of every other file and of itself.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import Iterator, Mapping
@@ -96,31 +97,45 @@ def read_run(path: Path, method: str, mode: str) -> Run:
     return Run(method, pd.DataFrame(hits, columns=list(HIT_COLUMNS)), answers, mode)
 
 
-def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: Run) -> Iterator[str]:
-    suite, cases, touched = inputs.suite, inputs.golden.cases, tuple(document["cases"]["touched"])
-    asked = cases[cases["id"].isin(set(document["inputs"]["asked"]))].reset_index(drop=True)
-    if document["mode"] == "full" and len(asked) != len(cases):
-        yield f"verdict.json: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked)}"
-    scores = score(suite, inputs.kb, asked, run, inputs.baseline)
-    before = document["inputs"]["previous"]
-    previous = Previous(before["run"], before["means"]) if before else None
-    comparison = compare(suite, cases, asked, run, scores, inputs.baseline, touched, previous)
-    started = dt.datetime.fromisoformat(document["time"])
-    exam = Exam(
-        suite=suite,
+def exam_of(
+    inputs: Inputs,
+    asked: pd.DataFrame,
+    run: Run,
+    today: dt.date,
+    touched: tuple[str, ...] = (),
+    previous: Previous | None = None,
+) -> Exam:
+    """The exam that a run's rankings make, scored and held against the baseline anew."""
+    scores = score(inputs.suite, inputs.kb, asked, run, inputs.baseline)
+    cases = inputs.golden.cases
+    return Exam(
+        suite=inputs.suite,
         kb=inputs.kb,
         asked=asked,
         golden=cases,
         baseline=inputs.baseline,
         run=run,
         scores=scores,
-        comparison=comparison,
+        comparison=compare(inputs.suite, cases, asked, run, scores, inputs.baseline, touched, previous),
         vanished=inputs.vanished,
         touched=touched,
-        announced=tuple(document["inputs"]["announced"]),
+        announced=inputs.announced,
         previous=previous,
+        today=today,
+    )
+
+
+def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: Run) -> Iterator[str]:
+    cases, touched = inputs.golden.cases, tuple(document["cases"]["touched"])
+    asked = cases[cases["id"].isin(set(document["inputs"]["asked"]))].reset_index(drop=True)
+    if document["mode"] == "full" and len(asked) != len(cases):
+        yield f"verdict.json: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked)}"
+    before, started = document["inputs"]["previous"], dt.datetime.fromisoformat(document["time"])
+    previous = Previous(before["run"], before["means"]) if before else None
+    exam = dataclasses.replace(
+        exam_of(inputs, asked, run, started.date(), touched, previous),
+        announced=tuple(document["inputs"]["announced"]),
         explained=tuple(document["inputs"]["explained"]),
-        today=started.date(),
     )
     evaluation = Evaluation(
         exam, judge(exam), document["run"], document["build"], folder, started, dt.date.fromisoformat(document["as_of"]),
@@ -130,8 +145,8 @@ def _recomputed(folder: Path, document: Mapping[str, Any], inputs: Inputs, run: 
     for part in _ANEW:
         yield from _differences(part, document[part], anew[part])
     written = pd.read_parquet(folder / "scores.parquet")
-    yield from _score_differences(written, scores.figures)
-    for name, text in (("run.trec", trec_run(run)), ("qrels.trec", trec_judgments(scores.placements))):
+    yield from _score_differences(written, exam.scores.figures)
+    for name, text in (("run.trec", trec_run(run)), ("qrels.trec", trec_judgments(exam.scores.placements))):
         if sorted((folder / name).read_text(encoding="utf-8").splitlines()) != sorted(text.splitlines()):
             yield f"{name} does not hold the rankings of run.parquet"
 

@@ -35,6 +35,9 @@ def copy_of(inputs: Inputs, day: str, cards: int | None, draw: Random) -> Copy:
     all_cases = [_case(row) for row in rows_of(inputs.golden.cases)]
     if cards is not None and cards < len(all_cards):
         all_cards, all_cases = _part(all_cards, all_cases, cards, draw)
+    there = {case["id"] for case in all_cases}
+    if "allow" in settings:  # an exception for a case that is not asked would be a mistake
+        settings["allow"] = [allowed for allowed in settings["allow"] if allowed.get("case") in there]
     return Copy(settings, all_cards, all_cases, day)
 
 

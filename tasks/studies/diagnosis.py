@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ from tasks.vectors import Vectors
 UNKNOWN = "unknown"
 LIMIT = 200
 """Golds that are looked into in one run."""
+PATIENCE = 900.0
+"""Seconds after which no further gold is looked into: a verdict must not wait for its reasons."""
 _FALLEN = ("newly_failing", "slipped", "unbaselined_failing")
 _SHOWN = 3
 """Culprits of one cause that have a line each; more share one."""
@@ -50,13 +53,18 @@ def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
     fallen, lines = list(golds_that_fell(exam)), read_history(lab.home, exam.suite.name)
     if fallen and not set(lab.lanes) <= SEARCHABLE:
         return Diagnosis(trouble=f"method '{exam.run.method}' cannot be asked again in this process", left_out=len(fallen))
-    findings = tuple(explain(missing, lab) for missing in fallen[:limit])
+    findings: list[Finding] = []
+    ends = time.monotonic() + PATIENCE
+    for missing in fallen[:limit]:
+        if time.monotonic() > ends:
+            break
+        findings.append(explain(missing, lab))
     return Diagnosis(
-        findings,
+        tuple(findings),
         tuple(groups_of(findings)),
         patterns_of(exam, findings, lines),
         len(fallen) - len(findings),
-        tuple(doubts_of(exam, lab)) if set(lab.lanes) <= SEARCHABLE else (),
+        tuple(doubts_of(exam, lab, _failing(exam))) if set(lab.lanes) <= SEARCHABLE else (),
     )
 
 

@@ -155,7 +155,7 @@ def _mutant(fault: Fault, original: Copy, draw: Random, seen: set[str]) -> tuple
 
 def _judged(fault: Fault, spoiled: Spoiled, first: Sitting, sitting: Sitting) -> Mutant:
     new = [sentence for check, sentence in sitting.reasons if (check, sentence) not in first.reasons]
-    noticed = sitting.verdict not in ("PASS",) and bool(new)
+    noticed = sitting.verdict != "PASS" and bool(new)
     refused = sitting.verdict == "bad input"
     left = not refused and bool(first.held - sitting.held)
     fallen = () if refused else tuple(sorted(first.passing - sitting.passing))

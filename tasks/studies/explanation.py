@@ -11,7 +11,7 @@ import pandas as pd
 
 from tasks.domain import Inputs, Material
 from tasks.findings import Finding
-from tasks.fingerprint import golden_fingerprint
+from tasks.fingerprint import golden_fingerprint, policy_fingerprint
 from tasks.history import read_history
 from tasks.studies.causes import Missing
 from tasks.studies.diagnosis import explain
@@ -27,7 +27,7 @@ def explain_case(
     """One case as a person reads it, a line at a time; `cases`, `vectors`: that case alone."""
     lab = Laboratory(inputs, material, cases, vectors, day, home)
     ((name, case),) = lab.cases.items()
-    examined = _examined(inputs, material, home, name)
+    examined = _examined(inputs, material, day, home, name)
     yield f"{name}: {case['query']}"
     about = [case["kind"], case["language"], *(["canary"] if case["canary"] else [])]
     yield f"  {', '.join(part for part in about if part)}; " + (
@@ -83,13 +83,17 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _examined(inputs: Inputs, material: Material, home: Path, case: str) -> dict[str, Any] | None:
-    """Ranks by card, of the last run that asked this case of this very index; None where there is none."""
-    golden = golden_fingerprint(inputs.golden.cases)
+def _examined(inputs: Inputs, material: Material, day: dt.date, home: Path, case: str) -> dict[str, Any] | None:
+    """Ranks by card, of the last run that asked this case of this index, in this way, on this day; None where there is none."""
+    same = {
+        "index": material.fingerprint,
+        "golden": golden_fingerprint(inputs.golden.cases),
+        "policy": policy_fingerprint(inputs.suite),
+    }
     for line in reversed(read_history(home, inputs.suite.name)):
-        of_run = line["fingerprints"]
         path = home / "runs" / inputs.suite.name / line["run"] / "run.parquet"
-        if of_run["index"] == material.fingerprint and of_run["golden"] == golden and path.exists():
+        alike = same.items() <= line["fingerprints"].items() and line.get("as_of") == day.isoformat()
+        if alike and path.exists():
             table = pd.read_parquet(path, columns=["case", "card", "rank"], filters=[("case", "==", case)])
             own = table[table["rank"].notna()]
             if len(own):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ import pandas as pd
 
 from tasks.domain import Inputs, Material
 from tasks.errors import named
+from tasks.records import read_text
 from tasks.studies.causes.no_description import needs_description
 from tasks.studies.causes.repeated_text import repeated_lines
 from tasks.studies.causes.table_header import table_spans
@@ -53,6 +56,7 @@ def inspect(inputs: Inputs, material: Material, chunks: pd.DataFrame, day: dt.da
         _near_duplicates(cards),
         _repeated(cards),
         _characters(cards),
+        _normal_form(inputs.suite.folder / inputs.suite.kb.path),
         _languages(cards),
         _sources(cards, chunks),
     )
@@ -152,9 +156,34 @@ def _characters(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
     unseen = [
         name for name, text in texts.items() if any(unicodedata.category(c) in ("Cf", "Cc") and c not in _VISIBLE for c in text)
     ]
-    loose = [name for name, text in texts.items() if not unicodedata.is_normalized("NFC", text)]
     yield _told("invisible characters", "no card has invisible characters", "cards have invisible characters", unseen)
-    yield _told("normal form", "every text is in Unicode's form NFC", "cards are not in Unicode's form NFC", loose)
+
+
+def _normal_form(path: Path) -> Iterator[Observation]:
+    """Where the files themselves are not in NFC: kbgate reads them so, another reader of the same files may not."""
+    loose = [
+        f"{file.name}:{number}"
+        for file in _text_files(path)
+        for number, line in enumerate(read_text(file).split("\n"), start=1)
+        if not unicodedata.is_normalized("NFC", _unescaped(line))
+    ]
+    yield _told("normal form", "every line is in Unicode's form NFC", "lines are not in Unicode's form NFC", loose)
+
+
+def _text_files(path: Path) -> list[Path]:
+    """The files of a knowledge base that are text."""
+    if not path.is_dir():
+        return [path] if path.suffix.lower() != ".parquet" else []
+    corpus = path / "corpus.jsonl"
+    return [corpus] if corpus.is_file() else sorted(p for p in path.rglob("*") if p.suffix.lower() in (".md", ".txt"))
+
+
+def _unescaped(line: str) -> str:
+    """A line of JSON with the characters its escapes stand for; any other line as it is."""
+    try:
+        return json.dumps(json.loads(line), ensure_ascii=False) if "\\u" in line else line
+    except ValueError:
+        return line
 
 
 def _languages(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:

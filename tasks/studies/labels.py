@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,37 +19,30 @@ from tasks.errors import InputError, Problem, did_you_mean
 from tasks.findings import Doubt
 from tasks.golden import FILE
 from tasks.records import Record, nfc, read_jsonl, read_table, write_text
-from tasks.registry import METRICS
-from tasks.settings import EPSILON
 from tasks.studies.laboratory import Laboratory
+from tasks.tables import rows_of
 
 CLOSE = 0.75
 """Cosine similarity of two cards' nearest rows from which on one may answer what the other does."""
-MOST = 500
 Pair = tuple[str, str, str]
 """Case, gold, candidate."""
 _FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
 _ANSWERS = {"yes": True, "y": True, "no": False, "n": False, "": None}
 
 
-def doubts_of(exam: Exam, lab: Laboratory) -> Iterator[Doubt]:
+def doubts_of(exam: Exam, lab: Laboratory, failing: Collection[str]) -> Iterator[Doubt]:
     """Of each failing case, the unjudged cards that stand above a gold it misses and are close to it."""
-    k, mark = exam.suite.top_k, exam.suite.pass_mark - EPSILON
-    own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
-    contract = own[own["metric"] == METRICS["contract"].key(k)]
-    failing = set(contract.loc[contract["value"] < mark, "case"])
-    for place in exam.scores.placements.to_dict("records"):
+    for place in rows_of(exam.scores.placements):
         if place["case"] not in failing:
             continue
-        found = 0
-        judged, top = set(place["grades"]), place["top"]
         for gold, rank in sorted(place["ranks"].items()):
-            if gold not in lab.cards or (rank is not None and rank <= k):
+            if gold not in lab.cards or (rank is not None and rank <= exam.suite.top_k):
                 continue
-            for at, candidate in enumerate(top, start=1):
-                similarity = lab.similarity(gold, candidate) if candidate not in judged and candidate in lab.cards else 0.0
-                if similarity >= CLOSE and found < MOST:
-                    found += 1
+            for at, candidate in enumerate(place["top"], start=1):
+                if candidate in place["grades"] or candidate not in lab.cards:
+                    continue
+                similarity = lab.similarity(gold, candidate)
+                if similarity >= CLOSE:
                     yield Doubt(place["case"], gold, rank, candidate, at, round(similarity, 4))
 
 

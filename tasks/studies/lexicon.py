@@ -6,9 +6,11 @@ this card, or with that one as it was: the counts stay, only their sums change. 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -51,9 +53,9 @@ def analyse(rows: pd.DataFrame, home: Path | None = None) -> Lexicon:
     if home is not None and len(rows) > _KEPT_ABOVE:
         path = home / "terms" / f"{digest([VERSION, rows['id'].tolist()], 32)}.npz"
         try:
-            with np.load(path, allow_pickle=False) as kept:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                 return Lexicon(kept["tokens"], kept["lengths"], str(kept["words"]).split("\n"))
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             pass  # not kept yet, or damaged: analysed again
     texts = [terms(text, language) for text, language in zip(rows["text"], rows["language"], strict=True)]
     words = sorted({word for text in texts for word in text})
@@ -62,7 +64,7 @@ def analyse(rows: pd.DataFrame, home: Path | None = None) -> Lexicon:
     lengths = np.array([len(text) for text in texts], dtype=np.int32)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".tmp.npz")
+        temporary = path.with_name(f"{uuid.uuid4().hex}.tmp.npz")  # its own, whoever else writes
         np.savez(temporary, tokens=tokens, lengths=lengths, words=np.array("\n".join(words)))
         temporary.replace(path)
     return Lexicon(tokens, lengths, words)

@@ -12,9 +12,7 @@ from uuid import uuid4
 
 from tasks.baseline import read_baseline, write_baseline
 from tasks.cards import load_cards
-from tasks.chunking import VERSION as CHUNKER
 from tasks.chunking import chunk
-from tasks.comparison import compare
 from tasks.domain import Evaluation, Exam, Index, Inputs, Material
 from tasks.embedding import embed_queries, embed_rows, identify_model
 from tasks.errors import InputError, KbgateError
@@ -24,16 +22,14 @@ from tasks.gate import judge
 from tasks.golden import check_inputs, load_golden
 from tasks.indexing import build_rows, ingest, temporary_store
 from tasks.provenance import provenance_of
-from tasks.retrieval.lexical import VERSION as ANALYSER
 from tasks.retrieval.run import retrieve
-from tasks.scoring import score
 from tasks.settings import IndexSettings
+from tasks.stages import VERSIONS
 from tasks.studies.diagnosis import diagnose
 from tasks.suite import load_suite
 from tasks.tables import rows_of
 from tasks.vectors import Vectors
-
-_VERSIONS = {"chunker": CHUNKER, "analyser": ANALYSER}
+from tasks.verification import exam_of
 
 
 @dataclass(frozen=True)
@@ -56,10 +52,9 @@ def sit(folder: Path, home: Path, limit: int) -> Sitting:
     """Examine a suite's folder; `limit`: golds to look into."""
     try:
         inputs = _load(folder)
+        exam, material, vectors = _examine(inputs, home)
     except InputError as error:
         return Sitting("bad input", tuple(("input", str(problem)) for problem in error.problems))
-    try:
-        exam, material, vectors = _examine(inputs, home)
     except KbgateError as error:
         return Sitting("ERROR", (("completeness", str(error)),))
     verdict = judge(exam)
@@ -103,30 +98,15 @@ def _examine(inputs: Inputs, home: Path) -> tuple[Exam, Material, Vectors]:
     rows, members = build_rows(suite, inputs.kb, chunks)
     model = identify_model(suite)
     vectors = embed_rows(suite, model, rows, home / "vectors")
-    fingerprint = index_fingerprint(suite, rows, members, model, _VERSIONS)
-    material = Material(rows, members, vectors, model, len(chunks), fingerprint, settings_fingerprint(suite, model, _VERSIONS))
+    fingerprint = index_fingerprint(suite, rows, members, model, VERSIONS)
+    material = Material(rows, members, vectors, model, len(chunks), fingerprint, settings_fingerprint(suite, model, VERSIONS))
     questions = embed_queries(suite, model, cases, home / "vectors")
-    day = dt.datetime.now(dt.UTC).date() if suite.as_of == "today" else suite.as_of
     if suite.index == IndexSettings():
-        run = retrieve(suite, Index(rows, members, vectors, "", ""), cases, questions, day, "full")
+        run = retrieve(suite, Index(rows, members, vectors, "", ""), cases, questions, suite.day, "full")
     else:
         with temporary_store("drill") as store:
-            run = retrieve(suite, ingest(suite, rows, members, vectors, store, "drill"), cases, questions, day, "full")
-    scores = score(suite, inputs.kb, cases, run, inputs.baseline)
-    comparison = compare(suite, cases, cases, run, scores, inputs.baseline)
-    exam = Exam(
-        suite=suite,
-        kb=inputs.kb,
-        asked=cases,
-        golden=cases,
-        baseline=inputs.baseline,
-        run=run,
-        scores=scores,
-        comparison=comparison,
-        vanished=inputs.vanished,
-        today=day,
-    )
-    return exam, material, questions
+            run = retrieve(suite, ingest(suite, rows, members, vectors, store, "drill"), cases, questions, suite.day, "full")
+    return exam_of(inputs, cases, run, suite.day), material, questions
 
 
 def _passing(exam: Exam) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:

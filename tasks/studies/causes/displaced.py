@@ -22,7 +22,9 @@ def displaced(missing: Missing, lab: Laboratory) -> Confirmed | None:
 
 
 def newcomers_above(missing: Missing, lab: Laboratory) -> list[str]:
-    """The new or changed cards that stand above the gold now, in rank order."""
+    """The new or changed cards that stand above the gold now, in rank order; none where the gold is not there to stand."""
+    if missing.gold not in lab.cards:
+        return []
     ranking = [card for card, _ in lab.ask(missing.case).hits]
     place = ranking.index(missing.gold) if missing.gold in ranking else len(ranking)
     return [card for card in ranking[:place] if card in lab.came and card != missing.gold]

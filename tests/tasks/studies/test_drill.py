@@ -13,8 +13,8 @@ import pytest
 from tasks.findings import Finding
 from tasks.studies.drill import LOOKED_INTO, _judged, _named, _sit
 from tasks.studies.faults import FAULTS, Copy, Spoiled
-from tasks.studies.sitting import Sitting
-from tests.conftest import MEDICATION, edit_lines, write_lines
+from tasks.studies.sitting import Sitting, sit
+from tests.conftest import MEDICATION, edit_lines, edit_text, write_lines
 
 CLI = Callable[..., int]
 
@@ -123,10 +123,24 @@ def test_a_drill_says_what_was_noticed_what_was_named_and_what_nobody_would_see(
     assert {path.name: path.read_bytes() for path in small.iterdir()} == before
 
 
+def test_a_suite_whose_model_is_not_there_is_bad_input(small: Path, home: Path) -> None:
+    edit_text(small / "suite.toml", "[retrieval]", '[embedding]\nmodel = "./gone"\n[retrieval]')
+    assert sit(small, home, 5).verdict == "bad input"
+
+
+def test_a_part_of_a_suite_keeps_only_its_own_exceptions(small: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    with (small / "suite.toml").open("a") as file:
+        for word in ("ferry", "deck", "storm", "cabin", "ticket"):
+            file.write(f'[[allow]]\ncase = "q-{word}"\ncheck = "newly_failing"\nreason = "meant"\nuntil = 2027-01-01\n')
+    assert kbgate("drill", small, "--sample", 1, "--cards", 4) == 0
+    assert "1 made" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_the_bundled_suites_drill(kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kbgate("drill", MEDICATION, "--sample", 54, "--seed", 1, "--json", tmp_path / "drill.json") == 0
     mutants = json.loads((tmp_path / "drill.json").read_text())["mutants"]
     noticed = [mutant for mutant in mutants if mutant["noticed"] and not mutant["equivalent"]]
     assert sum(mutant["right"] for mutant in noticed) >= 0.9 * len(noticed)
+    assert not any(mutant["missed"] for mutant in mutants)
     assert len(noticed) >= 30

@@ -81,9 +81,14 @@ def test_what_the_model_does_not_read_is_counted(folder: Path, kbgate: CLI, caps
     assert "256 tokens" in found["sentence"]
 
 
-def test_a_text_that_is_not_in_normal_form(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
-    """Loading normalises; what is left is what a reader of the card would see."""
+def test_files_that_are_not_in_normal_form(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    """kbgate reads them so; the line is told, written out or escaped, for whoever else reads the files."""
     assert report(kbgate, folder, capsys)["normal form"]["cards"] == []
+    with (folder / "cards.jsonl").open("a", encoding="utf-8") as file:
+        file.write(
+            '{"id": "loose", "text": "cafe\u0301"}\n{"id": "escaped", "text": "cafe\\u0301"}\n{"id": "good", "text": "café"}\n'
+        )
+    assert report(kbgate, folder, capsys)["normal form"]["cards"] == ["cards.jsonl:18", "cards.jsonl:19"]
 
 
 def test_the_bundled_suite_is_clean(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from tasks.domain import Exam
 from tasks.findings import Finding
+from tasks.fingerprint import pipeline_of
 from tasks.studies.patterns import patterns_of
 from tests.exams import Desk, filler
 
@@ -62,6 +64,15 @@ def test_a_fall_without_a_change_is_drift_and_one_after_a_change_is_not(desk: De
     desk.cards[5]["text"] = "changed"
     changed = desk.exam({f"q{n:02d}": filler("c0", "c1") for n in range(12)})
     assert "drift" not in names(changed, found(["q00"], "validity"))
+
+
+def test_a_fall_after_a_changed_setting_is_no_drift(exam: Exam) -> None:
+    assert exam.baseline is not None
+    for pipeline, drifts in ((pipeline_of(exam.suite), True), ({"chunking": {"size": 1}}, False)):
+        provenance = {**exam.baseline.summary["provenance"], "pipeline": pipeline}
+        baseline = dataclasses.replace(exam.baseline, summary={**exam.baseline.summary, "provenance": provenance})
+        told = names(dataclasses.replace(exam, baseline=baseline), found(["q00"], "lost_by_index"))
+        assert ("drift" in told) is drifts
 
 
 def test_a_slow_decline_is_told_from_one_large_step(exam: Exam) -> None:

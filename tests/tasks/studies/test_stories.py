@@ -151,6 +151,7 @@ def test_a_card_that_was_removed_and_one_that_was_rejected(suite: Path, home: Pa
     change(suite, "literacy-spoon", valid_from="soon")
     by_gold = {finding.gold: finding for finding in findings_of(suite, home)}
     assert by_gold["epilepsy-missed"].cause == "removed"
+    assert by_gold["epilepsy-missed"].above == ()
     assert by_gold["literacy-spoon"].cause == "rejected"
     assert "cards.jsonl:" in by_gold["literacy-spoon"].sentence
     assert "valid_from" in by_gold["literacy-spoon"].sentence
@@ -373,3 +374,42 @@ def test_a_removed_card_is_proven_only_where_it_returns(suite: Path, home: Path,
         assert (finding.cause, finding.proven) == ("removed", then is not None and then <= 5)
     for finding in findings_of(suite, nothing_kept):
         assert (finding.cause, finding.proven) == ("removed", False)
+
+
+def test_explain_tells_no_ranks_of_another_method_or_day(
+    suite: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The index of such a run is the same; what it found is not."""
+    assert kbgate("evaluate", suite) == 0
+    assert kbgate("explain", suite, "syrup-spoon") == 0
+    assert "ranks are those of the last run" in capsys.readouterr().out
+    for old, new in (("as_of = 2026-06-01", "as_of = 2026-06-02"), ("[gates]\n", '[retrieval]\nmethod = "dense"\n\n[gates]\n')):
+        edit_text(suite / "suite.toml", old, new)
+        assert kbgate("explain", suite, "syrup-spoon") == 0
+        assert "no run examined this index" in capsys.readouterr().out
+        edit_text(suite / "suite.toml", new, old)
+
+
+def test_golds_that_there_was_no_time_for_are_counted(
+    suite: Path, kbgate: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tasks.studies.diagnosis.PATIENCE", -1.0)
+    change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
+    assert kbgate("evaluate", suite, "--json") == 1
+    told = json.loads(capsys.readouterr().out)["diagnosis"]
+    assert (told["findings"], told["left_out"]) == ([], 3)
+
+
+def test_changes_too_many_to_search_name_nobody(suite: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card whose letters are broken shifts the words of another, which slips: found among few, not searched among many."""
+    card = "hiv-art-daily.es"
+    row = next(row for row in read_lines(suite / "cards.jsonl") if row["id"] == card)
+    change(suite, card, text=row["text"].encode().decode("latin-1"))
+    moved = [finding for finding in findings_of(suite, home) if finding.gold != card]
+    assert moved
+    assert {(finding.cause, finding.culprits) for finding in moved} == {("mojibake", (card,))}
+    monkeypatch.setattr("tasks.studies.causes.side_effect._MOST", 0)
+    for finding in findings_of(suite, home):
+        if finding.gold != card:
+            assert (finding.cause, finding.culprits, finding.proven) == ("side_effect", (), True)
+            assert "too many to search" in finding.sentence

@@ -91,8 +91,11 @@ def test_the_lexicon_is_kept_and_read_back(desk: Desk, tmp_path: Path, monkeypat
     assert bm25(question, [(analyse(rows, tmp_path), there)])[0].tolist() == first.tolist()
     monkeypatch.undo()
     monkeypatch.setattr("tasks.studies.lexicon._KEPT_ABOVE", 1)
-    kept.write_bytes(b"torn")
-    assert bm25(question, [(analyse(rows, tmp_path), there)])[0].tolist() == first.tolist()
+    whole = kept.read_bytes()
+    for torn in (b"torn", whole[: len(whole) // 2], b""):
+        kept.write_bytes(torn)
+        assert bm25(question, [(analyse(rows, tmp_path), there)])[0].tolist() == first.tolist()
+    assert [path.name for path in (tmp_path / "terms").iterdir()] == [kept.name]
 
 
 def test_nothing_is_found_of_an_index_from_which_all_is_gone(desk: Desk, tmp_path: Path) -> None:

@@ -37,4 +37,6 @@ $(VENV)/.installed: pyproject.toml deploy/constraints.txt | $(BIN)/python
 
 $(VENV)/.test: $(VENV)/.installed
 	$(PIP) torch --editable '.[test]'
+	# mypy finds a namespace package only as a folder of that name.
+	mkdir -p $(VENV)/typed/kbgate && ln -sfn $(CURDIR)/flows $(CURDIR)/tasks $(CURDIR)/reports $(VENV)/typed/kbgate/
 	@touch $@

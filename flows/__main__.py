@@ -15,7 +15,7 @@ def run(arguments: list[str]) -> int:
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     try:
-        from flows.cli import command_line
+        from kbgate.flows.cli import command_line
 
         code = command_line(arguments)
         sys.stdout.flush()

@@ -10,10 +10,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from flows import evaluate, publish
-from tasks import stages
-from tasks.domain import Evaluation
-from tasks.results import Judgement
+from kbgate.flows import evaluate, publish
+from kbgate.tasks import stages
+from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.results import Judgement
 
 
 def run(

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from flows import cli_baseline, cli_diagnosis, cli_evidence, cli_moments, cli_promotion, publish
-from flows import evaluate as exam
-from flows.options import EXIT_CODES, SuiteFolder
-from flows.terminal import complain, console, print_verdict
-from tasks.errors import InputError, KbgateError, Problem
+from kbgate.flows import cli_baseline, cli_diagnosis, cli_evidence, cli_moments, cli_promotion, publish
+from kbgate.flows import evaluate as exam
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.terminal import complain, console, print_verdict
+from kbgate.tasks.errors import InputError, KbgateError, Problem
 
 app = typer.Typer(
     name="kbgate",
@@ -64,7 +64,7 @@ def _floors(texts: list[str]) -> dict[str, float]:
 @app.command(epilog=EXIT_CODES)
 def check(suite: SuiteFolder) -> int:
     """Check settings, cards, cases and baseline, without asking anything: every mistake at once, with file and line."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     settings = stages.load_suite(suite)
     kb, golden = stages.load_cards(settings), stages.load_golden(settings)
@@ -88,7 +88,7 @@ def check(suite: SuiteFolder) -> int:
 @app.command()
 def metrics() -> int:
     """List every metric: what it says, its direction, its source."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     table = Table("metric", "better", "range", "unit", "version", "what it says", "source", box=None, pad_edge=False)
     for name in sorted([*stages.METRICS, *stages.AGGREGATES]):

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from flows import evaluate as exam
-from flows import publish
-from flows.options import EXIT_CODES, Reason, SuiteFolder
-from flows.terminal import print_verdict
-from tasks.errors import InputError, Problem
+from kbgate.flows import evaluate as exam
+from kbgate.flows import publish
+from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
+from kbgate.flows.terminal import print_verdict
+from kbgate.tasks.errors import InputError, Problem
 
 app = typer.Typer(help="The accepted scores of a suite.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -28,7 +28,7 @@ def update(
     ] = False,
 ) -> int:
     """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
@@ -42,7 +42,7 @@ def update(
 @app.command("show", epilog=EXIT_CODES)
 def show(suite: SuiteFolder) -> int:
     """Print what was accepted, when, why, and from what."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     baseline = stages.read_baseline(stages.load_suite(suite))
     if baseline is None:
@@ -54,7 +54,7 @@ def show(suite: SuiteFolder) -> int:
 @app.command("diff", epilog=EXIT_CODES)
 def diff(suite: SuiteFolder, ref: Annotated[str, typer.Option("--ref", help="The commit to compare with.")] = "HEAD") -> int:
     """Compare the baseline in the working tree with a committed one, as a review would read it."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     settings = stages.load_suite(suite)
     lines = stages.diff_baselines(stages.baseline_at(settings, ref), stages.read_baseline(settings), settings)

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from flows import evaluate as exam
-from flows.options import EXIT_CODES, SuiteFolder
-from flows.terminal import console
-from tasks.errors import InputError, Problem, did_you_mean
+from kbgate.flows import evaluate as exam
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.terminal import console
+from kbgate.tasks.errors import InputError, Problem, did_you_mean
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,8 +30,8 @@ def explain(
     case: Annotated[str, typer.Argument(metavar="CASE", help="A case's id.")],
 ) -> int:
     """Tell the whole story of one case: what it finds, and why each gold it misses is missing, with the proof."""
-    from tasks import stages
-    from tasks.studies import explanation
+    from kbgate.tasks import stages
+    from kbgate.tasks.diagnosis import explanation
 
     inputs = exam.load(stages.load_suite(suite), exam.home())
     cases = inputs.golden.cases[inputs.golden.cases["id"] == case].reset_index(drop=True)
@@ -56,8 +56,8 @@ def drill(
     """Make known faults on copies of a suite: what does the gate notice, the diagnosis name, and nobody see?"""
     from rich.progress import Progress
 
-    from tasks import stages
-    from tasks.studies import drill as drills
+    from kbgate.tasks import stages
+    from kbgate.tasks.studies import drill as drills
 
     inputs = exam.load(stages.load_suite(suite), exam.home())
     with Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
@@ -78,8 +78,8 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print every observation with all its cards.")] = False,
 ) -> int:
     """Say what became of the cards: rejected, cut off, split, without description, expired, doubled, unreadable."""
-    from tasks import stages
-    from tasks.studies import ingestion
+    from kbgate.tasks import stages
+    from kbgate.tasks.studies import ingestion
 
     inputs = exam.load(stages.load_suite(suite), exam.home())
     material = exam.prepare(inputs, exam.home())
@@ -98,8 +98,8 @@ def import_labels(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A label_review.csv with yes or no in its column `same`.")],
 ) -> int:
     """Write every yes of a filled-in label review into golden.jsonl: that card is as good an answer from now on."""
-    from tasks import stages
-    from tasks.studies import labels
+    from kbgate.tasks import stages
+    from kbgate.tasks.diagnosis import labels
 
     inputs = exam.load(stages.load_suite(suite), exam.home())
     found = labels.import_labels(inputs, file)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from flows import evaluate as exam
-from flows.options import EXIT_CODES, SuiteFolder
-from tasks.errors import InputError, Problem
+from kbgate.flows import evaluate as exam
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.tasks.errors import InputError, Problem
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def verify(
     ] = None,
 ) -> int:
     """Recompute a run's scores, comparison and verdict from its rankings, and say what its files say otherwise."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     document = stages.read_verdict(run)
     given = document.get("inputs")
@@ -50,8 +50,8 @@ def calibrate(
     write: Annotated[bool, typer.Option("--write", help="Write calibration.json into the suite's folder.")] = False,
 ) -> int:
     """Say what a verdict of this suite is worth: its noise, its false alarms, the falls it can see; proposes limits."""
-    from tasks import stages
-    from tasks.studies import calibration
+    from kbgate.tasks import stages
+    from kbgate.tasks.studies import calibration
 
     inputs = exam.load(stages.load_suite(suite), exam.home())
     material = exam.prepare(inputs, exam.home())

@@ -9,13 +9,13 @@ from uuid import uuid4
 
 import typer
 
-from flows import after_ingest, publish
-from flows import evaluate as exam
-from flows import nightly as nights
-from flows import pull_request as pull_requests
-from flows.options import EXIT_CODES, SuiteFolder
-from flows.terminal import print_result
-from tasks.errors import KbgateError
+from kbgate.flows import after_ingest, publish
+from kbgate.flows import evaluate as exam
+from kbgate.flows import nightly as nights
+from kbgate.flows import pull_request as pull_requests
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.terminal import print_result
+from kbgate.tasks.errors import KbgateError
 
 Folder = Annotated[str, typer.Option("--folder", help="Where suites are looked for.")]
 
@@ -100,7 +100,7 @@ def pull_request(
 
 def serve(folder: Folder = "baselines") -> int:
     """Serve the four flows from this process, without a worker: nightly at 02:30, and after each `kb.ingested`."""
-    from flows.serve import serve_all
+    from kbgate.flows.serve import serve_all
 
     serve_all(folder, str(exam.home()))
     return 0

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from flows import evaluate as exam
-from flows import promote as promotion
-from flows import publish
-from flows.options import EXIT_CODES, Reason, SuiteFolder
-from flows.terminal import print_result, print_verdict
-from tasks.errors import InputError, Problem
+from kbgate.flows import evaluate as exam
+from kbgate.flows import promote as promotion
+from kbgate.flows import publish
+from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
+from kbgate.flows.terminal import print_result, print_verdict
+from kbgate.tasks.errors import InputError, Problem
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def rollback(
     suite: SuiteFolder, to: Annotated[str, typer.Option("--to", help="A kept build; the last one if left out.")] = ""
 ) -> int:
     """Serve an earlier build again."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     settings = stages.load_suite(suite)
     production = stages.open_production(settings, exam.home())
@@ -54,7 +54,7 @@ def rollback(
 
 def status(suite: SuiteFolder) -> int:
     """Print what is served, since when, by which verdict, and what is kept to return to."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     production = stages.open_production(stages.load_suite(suite), exam.home())
     pointer = production.read()
@@ -76,7 +76,7 @@ def gate(
     index_fingerprint: Annotated[str, typer.Option("--index-fingerprint", help="Of the index that is to be served.")],
 ) -> int:
     """Say whether a verdict opens the door for an index: refuses red, fast, foreign, other-policy and stale ones."""
-    from tasks import stages
+    from kbgate.tasks import stages
 
     settings = stages.load_suite(suite)
     golden, baseline = stages.load_golden(settings), stages.read_baseline(settings)

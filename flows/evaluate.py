@@ -1,7 +1,7 @@
 """The exam: one suite, from its files to a verdict.
 
-`run` is the body, the same with and without Prefect. `flows.evaluate.evaluate` is that body as a Prefect flow; importing it
-imports Prefect, importing this module does not.
+`run` is the body, the same with and without Prefect. `kbgate.flows.evaluate.evaluate` is that body as a Prefect flow;
+importing it imports Prefect, importing this module does not.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from uuid import uuid4
 
 import pandas as pd
 
-from flows import publish
-from tasks import stages
-from tasks.domain import Evaluation, Exam, Inputs, Material
-from tasks.settings import Suite
+from kbgate.flows import publish
+from kbgate.tasks import stages
+from kbgate.tasks.domain import Evaluation, Exam, Inputs, Material
+from kbgate.tasks.settings import Suite
 
 Floors = dict[str, float]
 Host = Callable[[str], AbstractContextManager[str]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flows import evaluate, publish
-from tasks import stages
-from tasks.errors import KbgateError
-from tasks.results import NightlyRow, Summary
+from kbgate.flows import evaluate, publish
+from kbgate.tasks import stages
+from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.results import NightlyRow, Summary
 
 
 def run(suites: list[str] | None = None, folder: str = "baselines", home: str = ".kbgate") -> Summary:

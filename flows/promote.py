@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows import evaluate, publish
-from tasks import stages
-from tasks.errors import InputError, Problem
-from tasks.results import Promotion
+from kbgate.flows import evaluate, publish
+from kbgate.tasks import stages
+from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.results import Promotion
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = ".kbgate") -> Promotion:

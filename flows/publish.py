@@ -11,11 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from reports.render import render_comment, render_markdown
-from tasks import stages
-from tasks.domain import Evaluation
-from tasks.errors import KbgateError
-from tasks.results import PullRequest, Result, Summary
+from kbgate.reports.render import render_comment, render_markdown
+from kbgate.tasks import stages
+from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.results import PullRequest, Result, Summary
 
 _ARTIFACT_LIMIT = 400_000
 """Characters of a report kept as an artifact: beyond, the server refuses its own event; the file has the whole."""
@@ -122,7 +122,7 @@ def as_flow(body: Callable[..., Result], name: str) -> Any:
             return Completed(name=result.name.capitalize(), message=said, data=result)
         return Failed(name=_FAILED[result.name], message=said, data=result)
 
-    # Deployments name the flow by this: `flows.nightly.nightly`. Under the body's own name Prefect would find the plain
+    # Deployments name the flow by this: `kbgate.flows.nightly.nightly`. Under the body's own name Prefect would find the plain
     # body, make a flow of it, and end a red night Completed.
     flow_body.__name__ = flow_body.__qualname__ = name
     flow_body.__dict__[_OURS] = True

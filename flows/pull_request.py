@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flows import evaluate, publish
-from tasks import stages
-from tasks.domain import Evaluation, Inputs, Material
-from tasks.results import PullRequest
+from kbgate.flows import evaluate, publish
+from kbgate.tasks import stages
+from kbgate.tasks.domain import Evaluation, Inputs, Material
+from kbgate.tasks.results import PullRequest
 
 
 def run(suite: str, baseline_ref: str, home: str = ".kbgate") -> PullRequest:

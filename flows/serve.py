@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flows import after_ingest, nightly, promote, pull_request
-from tasks.errors import KbgateError
+from kbgate.flows import after_ingest, nightly, promote, pull_request
+from kbgate.tasks.errors import KbgateError
 
 
 def serve_all(folder: str, home: str) -> None:

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.domain import Evaluation
-from tasks.errors import KbgateError
-from tasks.results import Result
-from tasks.tables import rows_of
+from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.results import Result
+from kbgate.tasks.tables import rows_of
 
 _COLOURS = {"PASS": "green", "WARN": "yellow", "BLOCK": "red", "INCONCLUSIVE": "magenta", "ERROR": "red"}
 

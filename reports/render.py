@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.view import view
-from tasks.domain import Evaluation
-from tasks.results import PullRequest
+from kbgate.reports.view import view
+from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.results import PullRequest
 
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments of 65,536 characters."""

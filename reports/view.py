@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.domain import Evaluation
-from tasks.tables import rows_of
+from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.tables import rows_of
 
 _CHANGES = (
     ("newly_failing", "Newly failing", "passed in the baseline, fails now"),

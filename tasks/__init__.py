@@ -1,6 +1,6 @@
 """WHAT is computed: plain typed functions, one stage a module.
 
-Nothing here logs, prints or knows Prefect; only `stages.py` does. A stage module imports the ground floor (`domain`,
-`settings`, `errors`, `registry`, `records`) and its own third-party library, and another stage only along
-retrieval -> indexing -> embedding.
+Nothing here logs, prints or knows Prefect; only `stages.py` does. A room imports rooms below it, in one order: the ground
+(`errors` ... `predicates`), metrics, index, retrieval, inputs, comparison, gate, runs, baseline, production, diagnosis,
+stages, studies.
 """

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.errors import Problem
-from tasks.findings import Diagnosis
-from tasks.settings import Suite
+from kbgate.tasks.errors import Problem
+from kbgate.tasks.findings import Diagnosis
+from kbgate.tasks.settings import Suite
 
 
 class Outcome(StrEnum):

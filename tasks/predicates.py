@@ -13,7 +13,7 @@ import operator
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tasks.errors import did_you_mean
+from kbgate.tasks.errors import did_you_mean
 
 Predicate = Mapping[str, Any]
 Fields = Mapping[str, Any]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from tasks.domain import Exam, Question, Ranked, Run
-from tasks.errors import Problem, UnknownPart, did_you_mean
-from tasks.settings import Suite
+from kbgate.tasks.domain import Exam, Question, Ranked, Run
+from kbgate.tasks.errors import Problem, UnknownPart, did_you_mean
+from kbgate.tasks.settings import Suite
 
 T = TypeVar("T")
 Look = TypeVar("Look", bound=Callable[[Exam], Any])
@@ -219,11 +219,13 @@ class Check:
         return first_line(self.look)
 
 
-METRICS: Registry[Metric] = Registry("metric", "tasks.metrics")
-AGGREGATES: Registry[Aggregate] = Registry("aggregate", "tasks.metrics")
-RETRIEVERS: Registry[Retriever] = Registry("retrieval method", "tasks.retrieval")
-CHUNKERS: Registry[Callable[[str, int, int], list[tuple[int, int]]]] = Registry("chunking method", "tasks.chunking")
-CHECKS: Registry[Check] = Registry("check", "tasks.gate")
+METRICS: Registry[Metric] = Registry("metric", "kbgate.tasks.metrics")
+AGGREGATES: Registry[Aggregate] = Registry("aggregate", "kbgate.tasks.metrics")
+RETRIEVERS: Registry[Retriever] = Registry("retrieval method", "kbgate.tasks.retrieval")
+CHUNKERS: Registry[Callable[[str, int, int], list[tuple[int, int]]]] = Registry(
+    "chunking method", "kbgate.tasks.index.chunking"
+)
+CHECKS: Registry[Check] = Registry("check", "kbgate.tasks.gate")
 
 
 def metric(name: str, *, source: str, **declared: Any) -> Callable[[Callable[[Judged, int], float | None]], Metric]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from tasks.domain import Evaluation, Verdict
+from kbgate.tasks.domain import Evaluation, Verdict
 
 GREEN = ("PASS", "WARN")
 _GRAVITY = ("PASS", "WARN", "INCONCLUSIVE", "BLOCK", "ERROR")

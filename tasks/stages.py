@@ -11,33 +11,23 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from tasks import (
-    archive,
-    baseline,
-    cards,
-    chunking,
-    comparison,
-    embedding,
-    fingerprint,
-    gate,
-    golden,
-    history,
-    indexing,
-    production,
-    promotion,
-    records,
-    registry,
-    review,
-    runfiles,
-    scoring,
-    verification,
-)
-from tasks import arrivals as arrivals_
-from tasks import provenance as provenance_
-from tasks import suite as suites
-from tasks.retrieval import lexical
-from tasks.retrieval import run as retrieval
-from tasks.studies import diagnosis, labels
+from kbgate.tasks import gate, records, registry
+from kbgate.tasks.baseline import files as baseline
+from kbgate.tasks.baseline import review
+from kbgate.tasks.comparison import compare as comparison
+from kbgate.tasks.comparison import scoring
+from kbgate.tasks.diagnosis import diagnosis, labels
+from kbgate.tasks.index import chunking, embedding, fingerprint
+from kbgate.tasks.index import provenance as provenance_
+from kbgate.tasks.index import store as indexing
+from kbgate.tasks.inputs import cards, golden
+from kbgate.tasks.inputs import suite as suites
+from kbgate.tasks.production import pointer as production
+from kbgate.tasks.production import promotion
+from kbgate.tasks.retrieval import lexical
+from kbgate.tasks.retrieval import run as retrieval
+from kbgate.tasks.runs import archive, history, runfiles, verification
+from kbgate.tasks.runs import arrivals as arrivals_
 
 P = ParamSpec("P")
 R = TypeVar("R")

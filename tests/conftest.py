@@ -55,7 +55,7 @@ def medication(tmp_path: Path) -> Path:
 @pytest.fixture
 def kbgate() -> Callable[..., int]:
     """The command line in this process: arguments in, exit code out."""
-    from flows.__main__ import run
+    from kbgate.flows.__main__ import run
 
     return lambda *arguments: run([str(a) for a in arguments])
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.baseline import read_baseline, write_baseline
-from tasks.cards import load_cards
-from tasks.comparison import compare
-from tasks.domain import Baseline, Evaluation, Exam, Run, Verdict
-from tasks.gate import judge
-from tasks.golden import check_inputs, load_golden
-from tasks.scoring import score
-from tasks.suite import load_suite
-from tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS
+from kbgate.tasks.baseline.files import read_baseline, write_baseline
+from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.domain import Baseline, Evaluation, Exam, Run, Verdict
+from kbgate.tasks.gate import judge
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.golden import check_inputs, load_golden
+from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS
 from tests.conftest import write_lines
 
 CARDS = [f"c{n}" for n in range(12)]

@@ -13,73 +13,55 @@ import pytest
 from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
-GROUND = {"domain", "tables", "settings", "errors", "registry", "records", "predicates", "results", "findings"}
-"""What every stage module may import."""
-FOR_FLOWS = {"", "stages", "studies", "domain", "tables", "results", "findings", "settings", "errors"}
-FOR_REPORTS = {"", "domain", "tables", "results", "findings"}
-STAGE_TO_STAGE = {
-    "embedding": {"vectors"},
-    "indexing": {"vectors"},
-    "gate": {"statistics"},
-    "comparison": {"figures"},
-    "figures": {"statistics"},
-    "baseline": {"anchor"},
-    "verification": {"comparison", "fingerprint", "gate", "runfiles", "scoring"},
-    "runfiles": {"fingerprint"},
-    # What holds two states of a suite side by side uses the stages that made them.
-    "review": {"baseline", "cards", "comparison", "gate", "scoring", "suite"},
-    "arrivals": {"fingerprint", "history", "retrieval", "vectors"},
-    # The pointer and its rules: builds are collections, and a verdict is bound to a policy.
-    "production": {"indexing"},
-    "promotion": {"fingerprint", "indexing", "production", "runfiles"},
-}
-"""The few arrows between stages, besides retrieval -> indexing -> embedding. vectors is the cache both share."""
+ROOMS = (
+    "errors", "settings", "records", "findings", "domain", "tables", "results", "registry", "predicates",
+    "metrics", "index", "retrieval", "inputs", "comparison", "gate", "runs", "baseline", "production", "diagnosis",
+    "stages", "studies", "reports", "flows",
+)  # fmt: skip
+"""From the ground up: a room imports rooms below it."""
 LARGEST = 300
 
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
 def modules_imported(path: Path) -> set[str]:
-    found = set()
+    """Every module that a file imports, in full."""
+    names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return {name for name in found if name.split(".")[0] in PACKAGES}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def room_of(module: str) -> str:
+    """The room a module of ours stands in: `kbgate.tasks.gate.limits` in gate, `kbgate.flows.cli` in flows."""
+    _, package, *inner = module.split(".")
+    return inner[0] if package == "tasks" and inner else package
 
 
 def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
-
-
-def allowed(importer: str, imported: str) -> bool:
-    room, inner = imported.split(".")[0], [*imported.split("."), ""][1]
-    if importer.startswith("flows"):
-        return (
-            room == "flows"
-            or room == "reports"
-            or inner in {"stages", "studies", "domain", "tables", "results", "settings", "errors", ""}
-        )
-    if importer.startswith("reports"):
-        return room == "reports" or inner in FOR_REPORTS
-    if room != "tasks":
-        return False
-    stage = importer.split(".")[1]
-    if stage in {"stages", "studies"} or inner == "":
-        return True
-    if inner in GROUND or inner == stage:
-        return True
-    if stage == "retrieval":
-        return inner in {"indexing", "vectors"}
-    return inner in STAGE_TO_STAGE.get(stage, set())
+    return ".".join(("kbgate", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_imports_point_one_way(path: Path) -> None:
-    importer = name_of(path)
-    wrong = sorted(name for name in modules_imported(path) if not allowed(importer, name))
-    assert not wrong, f"{importer} may not import {wrong}"
+def test_a_room_imports_rooms_below_it(path: Path) -> None:
+    own = room_of(name_of(path))
+    ours = {room_of(module) for module in modules_imported(path) if module.startswith("kbgate.")} - {own, "tasks"}
+    above = sorted(room for room in ours if ROOMS.index(room) > (len(ROOMS) if own == "tasks" else ROOMS.index(own)))
+    assert not above, f"{name_of(path)} imports {above}, which stand above it"
+
+
+def test_every_room_has_its_place() -> None:
+    there = {room_of(name_of(path)) for path in FILES} - {"tasks"}
+    assert there == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", [*FILES, *sorted((ROOT / "tests").rglob("*.py"))], ids=str)
+def test_no_bare_name_is_imported(path: Path) -> None:
+    bare = sorted(name for name in modules_imported(path) if name.split(".")[0] in PACKAGES)
+    assert not bare, f"{path.name} imports {bare}: a second copy of every class; write kbgate.{bare[0]}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
@@ -88,23 +70,18 @@ def test_no_room_is_too_large(path: Path) -> None:
     assert lines <= LARGEST, f"{path.name} has {lines} lines"
 
 
-def test_the_ground_floor_imports_no_stage() -> None:
-    for path in (ROOT / "tasks").glob("*.py"):
-        if path.stem in GROUND:
-            above = {name.split(".")[1] for name in modules_imported(path) if "." in name} - GROUND
-            assert not above, f"{path.stem} imports {above}"
-
-
 def test_the_packages_stated_are_the_packages_there_are() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    there = {".".join(path.parent.relative_to(ROOT).parts) for p in PACKAGES for path in (ROOT / p).rglob("__init__.py")}
+    there = {
+        ".".join(("kbgate", *path.parent.relative_to(ROOT).parts)) for p in PACKAGES for path in (ROOT / p).rglob("__init__.py")
+    }
     assert set(stated) == there
 
 
 def test_the_imported_tasks_are_ours() -> None:
-    import tasks
+    import kbgate.tasks
 
-    assert Path(str(tasks.__file__)).parent == ROOT / "tasks"
+    assert Path(str(kbgate.tasks.__file__)).parent == ROOT / "tasks"
 
 
 def test_the_top_level_is_the_owners() -> None:

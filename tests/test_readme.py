@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.registry import METRICS, Judged, metric
-from tasks.studies.causes import CAUSES
+from kbgate.tasks.diagnosis.causes import CAUSES
+from kbgate.tasks.registry import METRICS, Judged, metric
 from tests.conftest import ROOT
 
 README = ROOT / "README.md"

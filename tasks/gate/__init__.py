@@ -6,8 +6,8 @@ is never green: a check that cannot look says so.
 
 from __future__ import annotations
 
-from tasks.domain import Exam, Verdict
-from tasks.registry import CHECKS
+from kbgate.tasks.domain import Exam, Verdict
+from kbgate.tasks.registry import CHECKS
 
 _VERDICTS = {
     "error": ("ERROR", 4),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.domain import Exam, Reason
-from tasks.errors import counted, named
-from tasks.gate.allowances import unexcused
-from tasks.registry import check
-from tasks.settings import EPSILON
+from kbgate.tasks.domain import Exam, Reason
+from kbgate.tasks.errors import counted, named
+from kbgate.tasks.gate.allowances import unexcused
+from kbgate.tasks.registry import check
+from kbgate.tasks.settings import EPSILON
 
 
 @check("acceptance", level="gated")

@@ -6,8 +6,8 @@ import datetime as dt
 import shlex
 from collections.abc import Iterator
 
-from tasks.domain import Exam, Reason
-from tasks.registry import check
+from kbgate.tasks.domain import Exam, Reason
+from kbgate.tasks.registry import check
 
 
 @check("baseline_age", level="supporting")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tasks.domain import Exam, Reason
-from tasks.registry import check
+from kbgate.tasks.domain import Exam, Reason
+from kbgate.tasks.registry import check
 
 
 def unexcused(exam: Exam, name: str, cases: Iterable[str]) -> list[str]:

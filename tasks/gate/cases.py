@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tasks.domain import Exam, Reason
-from tasks.errors import counted, named
-from tasks.gate.allowances import unexcused
-from tasks.registry import METRICS, check
-from tasks.settings import EPSILON, Gate
+from kbgate.tasks.domain import Exam, Reason
+from kbgate.tasks.errors import counted, named
+from kbgate.tasks.gate.allowances import unexcused
+from kbgate.tasks.registry import METRICS, check
+from kbgate.tasks.settings import EPSILON, Gate
 
 
 @check("newly_failing", level="gated")

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tasks.domain import Exam, Reason
-from tasks.errors import named
-from tasks.registry import METRICS, Aggregate, Metric, check, metric_of
-from tasks.settings import EPSILON, GATED_COUNTS, Gate
-from tasks.statistics import ALPHA, holm
-from tasks.tables import FIGURE_COLUMNS
+from kbgate.tasks.comparison.statistics import ALPHA, holm
+from kbgate.tasks.domain import Exam, Reason
+from kbgate.tasks.errors import named
+from kbgate.tasks.registry import METRICS, Aggregate, Metric, check, metric_of
+from kbgate.tasks.settings import EPSILON, GATED_COUNTS, Gate
+from kbgate.tasks.tables import FIGURE_COLUMNS
 
 
 @check("comparable", level="inconclusive")

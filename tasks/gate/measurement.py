@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tasks.domain import Exam, Outcome, Reason
-from tasks.errors import counted, named
-from tasks.gate.allowances import unexcused
-from tasks.registry import METRICS, check
-from tasks.settings import EPSILON
-from tasks.tables import REFERENCE
+from kbgate.tasks.domain import Exam, Outcome, Reason
+from kbgate.tasks.errors import counted, named
+from kbgate.tasks.gate.allowances import unexcused
+from kbgate.tasks.registry import METRICS, check
+from kbgate.tasks.settings import EPSILON
+from kbgate.tasks.tables import REFERENCE
 
 MAX_FAILED = 0.20
 """Share of cases that may time out, raise or be malformed before nothing was measured at all."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.domain import Run
-from tasks.registry import Judged, Measured, aggregate, metric
+from kbgate.tasks.domain import Run
+from kbgate.tasks.registry import Judged, Measured, aggregate, metric
 
 SOURCE = "kbgate: no-answer cases"
 

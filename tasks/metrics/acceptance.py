@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tasks.metrics.ranking import contract
-from tasks.registry import Judged, metric
+from kbgate.tasks.metrics.ranking import contract
+from kbgate.tasks.registry import Judged, metric
 
 PASS = 0.9
 """The share of its groups a case must find before its quality is above 0."""

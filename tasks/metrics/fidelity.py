@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.registry import Judged, metric
+from kbgate.tasks.registry import Judged, metric
 
 
 @metric(

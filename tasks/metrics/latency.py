@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from tasks.domain import Outcome, Run
-from tasks.registry import Measured, aggregate
+from kbgate.tasks.domain import Outcome, Run
+from kbgate.tasks.registry import Measured, aggregate
 
 SOURCE = "percentiles of single warm questions, linear interpolation"
 P95_FROM, P99_FROM = 20, 100

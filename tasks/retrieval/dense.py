@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tasks.domain import Index, Question
-from tasks.indexing import open_search
-from tasks.registry import Search, retriever
-from tasks.retrieval.exact import exactly
-from tasks.retrieval.lanes import Hits, search_lane
-from tasks.settings import Suite
+from kbgate.tasks.domain import Index, Question
+from kbgate.tasks.index.store import open_search
+from kbgate.tasks.registry import Search, retriever
+from kbgate.tasks.retrieval.exact import exactly
+from kbgate.tasks.retrieval.lanes import Hits, search_lane
+from kbgate.tasks.settings import Suite
 
 
 @retriever("dense", reference="exact")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.domain import Index, Question
-from tasks.registry import Search, retriever
-from tasks.retrieval.lanes import Eligible, Hits, search_lane
-from tasks.settings import Suite
+from kbgate.tasks.domain import Index, Question
+from kbgate.tasks.registry import Search, retriever
+from kbgate.tasks.retrieval.lanes import Eligible, Hits, search_lane
+from kbgate.tasks.settings import Suite
 
 
 @retriever("exact")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks.domain import Index, Outcome, Question, Ranked
-from tasks.registry import RETRIEVERS, Search, retriever
-from tasks.retrieval.lanes import Hits, ranked
-from tasks.settings import Suite
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked
+from kbgate.tasks.registry import RETRIEVERS, Search, retriever
+from kbgate.tasks.retrieval.lanes import Hits, ranked
+from kbgate.tasks.settings import Suite
 
 LANES = ("dense", "bm25")
 

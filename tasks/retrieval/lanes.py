@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tasks.domain import Index, Outcome, Question, Ranked
-from tasks.predicates import Predicate, matches
-from tasks.records import canonical
-from tasks.registry import Search
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked
+from kbgate.tasks.predicates import Predicate, matches
+from kbgate.tasks.records import canonical
+from kbgate.tasks.registry import Search
 
 Hits = list[tuple[str, float]]
 """(id, score), best first."""

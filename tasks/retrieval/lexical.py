@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tasks.domain import Index, Question
-from tasks.registry import Search, retriever
-from tasks.retrieval.lanes import Eligible, Hits, search_lane
-from tasks.settings import Suite
-from tasks.tables import rows_of
+from kbgate.tasks.domain import Index, Question
+from kbgate.tasks.registry import Search, retriever
+from kbgate.tasks.retrieval.lanes import Eligible, Hits, search_lane
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import rows_of
 
 VERSION = 1
 """Part of the index fingerprint: raised whenever the same text would give other terms."""

@@ -9,15 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.domain import Index, Outcome, Question, Ranked, Run
-from tasks.errors import Unmeasured
-from tasks.predicates import both, in_store_values, valid_on
-from tasks.records import canonical
-from tasks.registry import RETRIEVERS, Retriever
-from tasks.retrieval.lanes import Eligible, Hits, fault
-from tasks.settings import Suite
-from tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS, REFERENCE, rows_of
-from tasks.vectors import Vectors
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked, Run
+from kbgate.tasks.errors import Unmeasured
+from kbgate.tasks.index.vectors import Vectors
+from kbgate.tasks.predicates import both, in_store_values, valid_on
+from kbgate.tasks.records import canonical
+from kbgate.tasks.registry import RETRIEVERS, Retriever
+from kbgate.tasks.retrieval.lanes import Eligible, Hits, fault
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS, REFERENCE, rows_of
 
 
 def questions_of(cases: pd.DataFrame, vectors: Vectors, day: dt.date) -> list[Question]:

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.domain import Index, Inputs, Material, Run, Scores
-from tasks.embedding import embed_rows, time_queries
-from tasks.indexing import ingest, temporary_store
-from tasks.metrics.latency import P95_FROM, P99_FROM
-from tasks.registry import METRICS, metric_of
-from tasks.retrieval.run import retrieve
-from tasks.scoring import score
-from tasks.settings import EPSILON, Suite
-from tasks.statistics import POWER, SEED, Floats, bootstrap, by_cluster, smallest_visible_fall
-from tasks.vectors import Vectors
+from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.comparison.statistics import POWER, SEED, Floats, bootstrap, by_cluster, smallest_visible_fall
+from kbgate.tasks.domain import Index, Inputs, Material, Run, Scores
+from kbgate.tasks.index.embedding import embed_rows, time_queries
+from kbgate.tasks.index.store import ingest, temporary_store
+from kbgate.tasks.index.vectors import Vectors
+from kbgate.tasks.metrics.latency import P95_FROM, P99_FROM
+from kbgate.tasks.registry import METRICS, metric_of
+from kbgate.tasks.retrieval.run import retrieve
+from kbgate.tasks.settings import EPSILON, Suite
 
 SAMPLED = 200
 """Rows embedded anew in each repetition."""

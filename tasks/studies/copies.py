@@ -12,12 +12,12 @@ from typing import Any
 
 import tomli_w
 
-from tasks.domain import Inputs
-from tasks.embedding import identify_model
-from tasks.records import read_text, write_text
-from tasks.studies.faults import Copy
-from tasks.suite import FILE
-from tasks.tables import rows_of
+from kbgate.tasks.domain import Inputs
+from kbgate.tasks.index.embedding import identify_model
+from kbgate.tasks.inputs.suite import FILE
+from kbgate.tasks.records import read_text, write_text
+from kbgate.tasks.studies.faults import Copy
+from kbgate.tasks.tables import rows_of
 
 
 def copy_of(inputs: Inputs, day: str, cards: int | None, draw: Random) -> Copy:

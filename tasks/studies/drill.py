@@ -20,14 +20,14 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
-from tasks.archive import keep_cards
-from tasks.cards import load_cards
-from tasks.domain import Inputs
-from tasks.studies.copies import copy_of, groups, other_models, write
-from tasks.studies.diagnosis import UNKNOWN
-from tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
-from tasks.studies.sitting import Sitting, accept, sit
-from tasks.suite import load_suite
+from kbgate.tasks.diagnosis.diagnosis import UNKNOWN
+from kbgate.tasks.domain import Inputs
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.runs.archive import keep_cards
+from kbgate.tasks.studies.copies import copy_of, groups, other_models, write
+from kbgate.tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
+from kbgate.tasks.studies.sitting import Sitting, accept, sit
 
 LOOKED_INTO = 20
 """Golds the diagnosis looks into per mutant: enough to name one fault."""

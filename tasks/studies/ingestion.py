@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
-from tasks.domain import Inputs, Material
-from tasks.errors import named
-from tasks.records import read_text
-from tasks.studies.causes.no_description import needs_description
-from tasks.studies.causes.repeated_text import repeated_lines
-from tasks.studies.causes.table_header import table_spans
-from tasks.studies.limits import cut_off
-from tasks.tables import rows_of
+from kbgate.tasks.diagnosis.causes.no_description import needs_description
+from kbgate.tasks.diagnosis.causes.repeated_text import repeated_lines
+from kbgate.tasks.diagnosis.causes.table_header import table_spans
+from kbgate.tasks.diagnosis.limits import cut_off
+from kbgate.tasks.domain import Inputs, Material
+from kbgate.tasks.errors import named
+from kbgate.tasks.records import read_text
+from kbgate.tasks.tables import rows_of
 
 NEAR, SHINGLE, PERMUTATIONS = 0.8, 5, 128
 """Two cards are near-duplicates when so large a share of their runs of five words is the same."""

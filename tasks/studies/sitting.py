@@ -10,26 +10,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from tasks.baseline import read_baseline, write_baseline
-from tasks.cards import load_cards
-from tasks.chunking import chunk
-from tasks.domain import Evaluation, Exam, Index, Inputs, Material
-from tasks.embedding import embed_queries, embed_rows, identify_model
-from tasks.errors import InputError, KbgateError
-from tasks.findings import Finding
-from tasks.fingerprint import golden_fingerprint, index_fingerprint, pipeline_of, policy_fingerprint, settings_fingerprint
-from tasks.gate import judge
-from tasks.golden import check_inputs, load_golden
-from tasks.indexing import build_rows, ingest, temporary_store
-from tasks.provenance import provenance_of
-from tasks.retrieval.run import retrieve
-from tasks.settings import IndexSettings
-from tasks.stages import VERSIONS
-from tasks.studies.diagnosis import diagnose
-from tasks.suite import load_suite
-from tasks.tables import rows_of
-from tasks.vectors import Vectors
-from tasks.verification import exam_of
+from kbgate.tasks.baseline.files import read_baseline, write_baseline
+from kbgate.tasks.diagnosis.diagnosis import diagnose
+from kbgate.tasks.domain import Evaluation, Exam, Index, Inputs, Material
+from kbgate.tasks.errors import InputError, KbgateError
+from kbgate.tasks.findings import Finding
+from kbgate.tasks.gate import judge
+from kbgate.tasks.index.chunking import chunk
+from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
+from kbgate.tasks.index.fingerprint import (
+    golden_fingerprint,
+    index_fingerprint,
+    pipeline_of,
+    policy_fingerprint,
+    settings_fingerprint,
+)
+from kbgate.tasks.index.provenance import provenance_of
+from kbgate.tasks.index.store import build_rows, ingest, temporary_store
+from kbgate.tasks.index.vectors import Vectors
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.golden import check_inputs, load_golden
+from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.retrieval.run import retrieve
+from kbgate.tasks.runs.verification import exam_of
+from kbgate.tasks.settings import IndexSettings
+from kbgate.tasks.stages import VERSIONS
+from kbgate.tasks.tables import rows_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from scipy import stats
 
-from tasks.statistics import RESAMPLES, bootstrap, by_cluster, sign_flip
+from kbgate.tasks.comparison.statistics import RESAMPLES, bootstrap, by_cluster, sign_flip
 
 
 def test_a_hundred_thousand_cases() -> None:

@@ -112,7 +112,7 @@ def test_an_exception_anywhere_is_four(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from tasks import stages
+    from kbgate.tasks import stages
 
     def fail(*_args: object, **_kwargs: object) -> None:
         raise error
@@ -128,7 +128,7 @@ def test_an_exception_anywhere_is_four(
 def test_a_run_that_fails_removes_its_store(
     medication: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from tasks import stages
+    from kbgate.tasks import stages
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
     (tmp_path / "temp").mkdir()
@@ -182,7 +182,7 @@ def test_help_shows_the_exit_codes(kbgate: CLI, capsys: pytest.CaptureFixture[st
 
 
 def test_metrics_lists_every_metric(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
-    from tasks.registry import METRICS
+    from kbgate.tasks.registry import METRICS
 
     assert kbgate("metrics") == 0
     said = capsys.readouterr().out

@@ -50,8 +50,8 @@ def make_untrained(folder: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    from tasks.embedding import identify_model
-    from tasks.settings import Suite
+    from kbgate.tasks.index.embedding import identify_model
+    from kbgate.tasks.settings import Suite
 
     original = identify_model(Suite(folder=folder.parent, name="any")).folder
     shutil.copytree(original, folder)

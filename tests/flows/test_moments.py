@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reports.render import COMMENT_LIMIT, render_comment
-from tasks.results import PullRequest
-from tasks.runfiles import verdict_document
+from kbgate.reports.render import COMMENT_LIMIT, render_comment
+from kbgate.tasks.results import PullRequest
+from kbgate.tasks.runs.runfiles import verdict_document
 from tests.conftest import MEDICATION, edit_lines, edit_text, last_report, last_verdict, read_lines
 from tests.exams import Desk, filler
 
@@ -380,8 +380,8 @@ def test_promote_rollback_status_and_gate(
 
 
 def test_a_promotion_that_may_not_update_the_baseline_moves_nothing(medication: Path, home: Path) -> None:
-    from flows import promote
-    from tasks.errors import InputError
+    from kbgate.flows import promote
+    from kbgate.tasks.errors import InputError
 
     edit_text(medication / "suite.toml", "[kb]", '[production]\npath = "serving"\n\n[kb]')
     with pytest.raises(InputError, match="a new baseline needs one"):
@@ -392,7 +392,7 @@ def test_a_promotion_that_may_not_update_the_baseline_moves_nothing(medication: 
 def test_a_candidate_that_was_examined_and_not_decided_does_not_stay(
     medication: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tasks import stages
+    from kbgate.tasks import stages
 
     edit_text(medication / "suite.toml", "[kb]", '[production]\npath = "serving"\n\n[kb]')
     assert kbgate("promote", medication) == 0

@@ -140,7 +140,7 @@ def test_an_api_that_cannot_be_reached_is_four_and_never_a_silent_fall_back(home
 RETRIED = """
 import sys
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
-from flows.evaluate import evaluate
+from kbgate.flows.evaluate import evaluate
 with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
     state = evaluate.with_options(retries=2, retry_delay_seconds=0)(suite=sys.argv[1], home=sys.argv[2], return_state=True)
 print(state.name, state.type.value)
@@ -162,7 +162,7 @@ def test_a_block_with_retries_configured_runs_the_exam_once(api: str, home: Path
 FOREIGN = """
 import sys
 from prefect import flow
-from flows import evaluate
+from kbgate.flows import evaluate
 print(flow(evaluate.run)(suite=sys.argv[1], home=sys.argv[2], return_state=True).type.value)
 """
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from reports.render import render_markdown, safe_text
-from tasks.findings import Diagnosis, Doubt, Finding, Group, Pattern
-from tasks.runfiles import verdict_document
+from kbgate.reports.render import render_markdown, safe_text
+from kbgate.tasks.findings import Diagnosis, Doubt, Finding, Group, Pattern
+from kbgate.tasks.runs.runfiles import verdict_document
 from tests.exams import Desk, filler
 
 GOLDEN = Path(__file__).parent / "report.golden.md"

@@ -13,7 +13,7 @@ from chromadb.config import Settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.predicates import BUILT_IN_FIELDS, both, in_store_values, matches, mistakes, store_fields, valid_on
+from kbgate.tasks.predicates import BUILT_IN_FIELDS, both, in_store_values, matches, mistakes, store_fields, valid_on
 
 FILTERABLE = ("group", "level", "score", "flag", "tags")
 KNOWN = (*BUILT_IN_FIELDS, *FILTERABLE)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import InputError
-from tasks.records import canonical, clean, digest, parse_json, read_jsonl, read_table, write_text
+from kbgate.tasks.errors import InputError
+from kbgate.tasks.records import canonical, clean, digest, parse_json, read_jsonl, read_table, write_text
 
 
 def test_bad_lines_are_named_and_good_ones_kept(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import UnknownPart
-from tasks.registry import CHECKS, CHUNKERS, METRICS, RETRIEVERS, Registry, metric_of
+from kbgate.tasks.errors import UnknownPart
+from kbgate.tasks.registry import CHECKS, CHUNKERS, METRICS, RETRIEVERS, Registry, metric_of
 
 
 def test_an_unknown_name_raises_with_the_nearest_one() -> None:
@@ -12,7 +12,7 @@ def test_an_unknown_name_raises_with_the_nearest_one() -> None:
 
 
 def test_two_parts_of_one_name_are_a_programming_error() -> None:
-    registry: Registry[int] = Registry("part", "tasks.errors")
+    registry: Registry[int] = Registry("part", "kbgate.tasks.errors")
     registry.add("a", 1)
     with pytest.raises(ValueError, match="two parts are called 'a'"):
         registry.add("a", 2)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tasks.registry import Registry, first_line
+from kbgate.tasks.registry import Registry, first_line
 
 BAD_INPUT = "bad input"
 """What names a fault that is refused before anything is asked."""
@@ -69,7 +69,7 @@ class Fault:
         return first_line(self.spoil)
 
 
-FAULTS: Registry[Fault] = Registry("fault", "tasks.studies.faults")
+FAULTS: Registry[Fault] = Registry("fault", "kbgate.tasks.studies.faults")
 
 
 def fault(name: str, *, causes: tuple[str, ...]) -> Callable[[Spoil], Spoil]:

@@ -6,7 +6,7 @@ import re
 from random import Random
 from typing import Any
 
-from tasks.studies.faults import Copy, Spoiled, any_card, fault
+from kbgate.tasks.studies.faults import Copy, Spoiled, any_card, fault
 
 COPIES = 10
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from random import Random
 
-from tasks.studies.causes.table_header import has_table
-from tasks.studies.faults import BAD_INPUT, Copy, Spoiled, any_card, fault
+from kbgate.tasks.diagnosis.causes.table_header import has_table
+from kbgate.tasks.studies.faults import BAD_INPUT, Copy, Spoiled, any_card, fault
 
 
 @fault("dropped", causes=("removed",))

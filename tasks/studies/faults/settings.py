@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tasks.studies.faults import Copy, Spoiled, fault
+from kbgate.tasks.studies.faults import Copy, Spoiled, fault
 
 _PREFIXES = (
     "search_document: ",

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tasks.domain import Run
-from tasks.registry import AGGREGATES, METRICS, Judged, Measured
-from tasks.tables import HIT_COLUMNS
+from kbgate.tasks.domain import Run
+from kbgate.tasks.registry import AGGREGATES, METRICS, Judged, Measured
+from kbgate.tasks.tables import HIT_COLUMNS
 
 GOLD = (frozenset({"a"}),)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.registry import METRICS, Judged
+from kbgate.tasks.registry import METRICS, Judged
 
 
 def quality(ranking: list[str], *expected: str, k: int = 10) -> float | None:

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasks.cards import load_cards
-from tasks.golden import load_golden
-from tasks.predicates import in_store_values, matches, store_fields
-from tasks.registry import METRICS
-from tasks.scoring import Judge
-from tasks.settings import Kb, Suite
-from tasks.tables import rows_of
+from kbgate.tasks.comparison.scoring import Judge
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.golden import load_golden
+from kbgate.tasks.predicates import in_store_values, matches, store_fields
+from kbgate.tasks.registry import METRICS
+from kbgate.tasks.settings import Kb, Suite
+from kbgate.tasks.tables import rows_of
 from tests.conftest import write_lines
 from tests.exams import Desk
 

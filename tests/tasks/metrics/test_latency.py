@@ -3,8 +3,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tasks.domain import Run
-from tasks.registry import AGGREGATES, Measured
+from kbgate.tasks.domain import Run
+from kbgate.tasks.registry import AGGREGATES, Measured
 
 
 def run(count: int, outcome: str = "answered") -> Run:

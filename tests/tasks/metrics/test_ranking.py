@@ -13,13 +13,13 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain import Run
-from tasks.registry import METRICS, Judged, Metric
-from tasks.retrieval.hybrid import fuse
-from tasks.retrieval.lanes import ranked
-from tasks.runfiles import trec_judgments, trec_run
-from tasks.settings import Suite
-from tasks.tables import HIT_COLUMNS
+from kbgate.tasks.domain import Run
+from kbgate.tasks.registry import METRICS, Judged, Metric
+from kbgate.tasks.retrieval.hybrid import fuse
+from kbgate.tasks.retrieval.lanes import ranked
+from kbgate.tasks.runs.runfiles import trec_judgments, trec_run
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import HIT_COLUMNS
 
 
 def judged(ranking: Sequence[str], *groups: Sequence[str], grades: Mapping[str, float] | None = None, **more: object) -> Judged:

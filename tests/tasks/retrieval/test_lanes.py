@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.domain import Index, Outcome, Question, Ranked
-from tasks.retrieval.lanes import Eligible, Hits, each, fault, ranked, roll_up, search_lane
-from tasks.tables import MEMBER_COLUMNS, ROW_COLUMNS
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked
+from kbgate.tasks.retrieval.lanes import Eligible, Hits, each, fault, ranked, roll_up, search_lane
+from kbgate.tasks.tables import MEMBER_COLUMNS, ROW_COLUMNS
 
 
 def index(rows: dict[str, list[str]]) -> Index:

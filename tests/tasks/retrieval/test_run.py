@@ -12,18 +12,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasks.cards import load_cards
-from tasks.chunking import chunk
-from tasks.domain import Index, Outcome, Question, Ranked, Run
-from tasks.embedding import embed_queries, embed_rows, identify_model
-from tasks.errors import Unmeasured
-from tasks.golden import load_golden
-from tasks.indexing import build_rows, ingest, temporary_store
-from tasks.registry import RETRIEVERS, Retriever
-from tasks.retrieval.lanes import each
-from tasks.retrieval.run import retrieve
-from tasks.settings import Kb, Retrieval, Suite
-from tasks.tables import rows_of
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked, Run
+from kbgate.tasks.errors import Unmeasured
+from kbgate.tasks.index.chunking import chunk
+from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
+from kbgate.tasks.index.store import build_rows, ingest, temporary_store
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.golden import load_golden
+from kbgate.tasks.registry import RETRIEVERS, Retriever
+from kbgate.tasks.retrieval.lanes import each
+from kbgate.tasks.retrieval.run import retrieve
+from kbgate.tasks.settings import Kb, Retrieval, Suite
+from kbgate.tasks.tables import rows_of
 from tests.conftest import write_lines
 
 TODAY = dt.date(2026, 6, 1)

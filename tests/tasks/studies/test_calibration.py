@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flows import evaluate
-from tasks.comparison import compare
-from tasks.domain import Exam, Scores
-from tasks.gate import judge
-from tasks.statistics import Floats
-from tasks.studies.calibration import agreement, detectable, false_alarms
-from tasks.tables import REFERENCE
+from kbgate.flows import evaluate
+from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.comparison.statistics import Floats
+from kbgate.tasks.domain import Exam, Scores
+from kbgate.tasks.gate import judge
+from kbgate.tasks.studies.calibration import agreement, detectable, false_alarms
+from kbgate.tasks.tables import REFERENCE
 from tests.conftest import MEDICATION, edit_text
 from tests.exams import Desk, filler
 

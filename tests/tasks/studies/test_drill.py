@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tasks.findings import Finding
-from tasks.studies.drill import LOOKED_INTO, _judged, _named, _sit
-from tasks.studies.faults import FAULTS, Copy, Spoiled
-from tasks.studies.sitting import Sitting, sit
+from kbgate.tasks.findings import Finding
+from kbgate.tasks.studies.drill import LOOKED_INTO, _judged, _named, _sit
+from kbgate.tasks.studies.faults import FAULTS, Copy, Spoiled
+from kbgate.tasks.studies.sitting import Sitting, sit
 from tests.conftest import MEDICATION, edit_lines, edit_text, write_lines
 
 CLI = Callable[..., int]

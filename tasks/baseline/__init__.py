@@ -1,0 +1,1 @@
+"""What was accepted: its files, its anchor, and two of them side by side."""

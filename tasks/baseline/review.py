@@ -1,0 +1,167 @@
+"""Two baselines side by side, as the person who reviews a change of one reads them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kbgate.tasks.baseline.files import FILES, read_baseline
+from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.domain import Baseline, Evaluation, Verdict
+from kbgate.tasks.errors import InputError, Problem, Unmeasured
+from kbgate.tasks.gate import judge
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.suite import FILE, load_suite
+from kbgate.tasks.registry import METRICS
+from kbgate.tasks.settings import Suite
+
+
+def baseline_at(suite: Suite, ref: str) -> Baseline | None:
+    """The baseline as it stands in a commit, None where that commit has none."""
+    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+        for name in FILES:
+            shown = _git(suite.folder, ref, name)
+            if shown is not None:
+                (Path(folder) / name).write_bytes(shown)
+        return read_baseline(suite.model_copy(update={"folder": Path(folder)}))
+
+
+def cards_of_baseline(suite: Suite) -> pd.DataFrame | None:
+    """The cards as they stand in the commit that last changed the baseline; None where git does not tell.
+
+    Only of a knowledge base that is one file in the suite's folder.
+    """
+    name = suite.kb.path
+    last = _run_git(suite.folder, "log", "-1", "--format=%H", "--", FILES[0])
+    commit = last.stdout.decode(errors="replace").strip()
+    if last.returncode != 0 or not commit or Path(name).is_absolute() or ".." in Path(name).parts:
+        return None
+    shown = _git(suite.folder, commit, name)
+    if shown is None or (suite.folder / name).is_dir():
+        return None
+    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(shown)
+        return load_cards(suite.model_copy(update={"folder": Path(folder)})).cards
+
+
+_FROM_THE_CHANGE = ("folder", "given", "floors", "kb", "chunking", "embedding", "index", "retrieval")
+"""What a pull request is there to change. Everything else says what counts as red, and is the target branch's."""
+
+
+def suite_at(own: Suite, ref: str) -> Suite:
+    """The suite as checked out, judged as a commit has it: its policy, its date, and how it treats bad cards.
+
+    A commit without a suite.toml has the defaults: a change that brings one brings no gates of its own.
+    """
+    if Path(own.given).is_symlink():
+        raise InputError([Problem(own.given, 0, "is a link to another suite; name the suite itself")])
+    _refuse_itself(own.folder, ref)
+    shown = _git(own.folder, ref, FILE)
+    theirs = Suite(folder=own.folder, name=own.name)
+    if shown is not None:
+        with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+            (Path(folder) / FILE).write_bytes(shown)
+            theirs = load_suite(Path(folder))
+    kept = {name: getattr(own, name) for name in _FROM_THE_CHANGE}
+    return theirs.model_copy(update={**kept, "kb": own.kb.model_copy(update={"on_bad_card": theirs.kb.on_bad_card})})
+
+
+def edits_policy(own: Suite, ref: str, theirs: Baseline | None) -> bool:
+    """Whether a change edits what it is judged by, or where its cards are; `theirs`: the baseline it is judged by."""
+    mine = read_baseline(own)
+    same = (mine.fingerprint if mine else "") == (theirs.fingerprint if theirs else "")
+    judged_by = suite_at(own, ref)
+    shown = _git(own.folder, ref, FILE)
+    if shown is None:
+        # A commit without settings has the defaults, so a change that brings any edits them.
+        return not same or (own.folder / FILE).exists()
+    paths = Suite.model_validate({**_table(shown), "folder": own.folder}).kb
+    fields = [name for name in Suite.model_fields if name not in _FROM_THE_CHANGE]
+    return not same or own.kb != paths or any(getattr(own, name) != getattr(judged_by, name) for name in fields)
+
+
+def _table(toml: bytes) -> dict[str, Any]:
+    return tomllib.loads(toml.decode("utf-8-sig"))
+
+
+def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
+    """The verdict the same rankings get from a change's own baseline and gates."""
+    exam, baseline = evaluation.exam, read_baseline(own)
+    scores = score(own, exam.kb, exam.asked, exam.run, baseline)
+    comparison = compare(own, exam.golden, exam.asked, exam.run, scores, baseline, exam.touched, exam.previous)
+    return judge(dataclasses.replace(exam, suite=own, baseline=baseline, scores=scores, comparison=comparison))
+
+
+def _run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, env={**os.environ, "LC_ALL": "C"})
+
+
+def _commit(folder: Path, ref: str) -> str:
+    """The one commit a name stands for; `InputError` for none, and for a name that could be two."""
+    known = _run_git(folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    # An empty name would read what is staged: a change compared with itself.
+    if not ref or known.returncode != 0:
+        raise InputError([Problem("--ref", 0, f"'{ref}' names no commit here; fetch the target branch first")])
+    if b"ambiguous" in known.stderr:
+        raise InputError([Problem("--ref", 0, f"'{ref}' is ambiguous here; write refs/remotes/... or a commit's hash")])
+    return known.stdout.decode().strip()
+
+
+def _refuse_itself(folder: Path, ref: str) -> None:
+    """A change that is compared with itself passes whatever it does."""
+    clean = not _run_git(folder, "status", "--porcelain", "--", ".").stdout.strip()
+    if clean and _commit(folder, ref) == _commit(folder, "HEAD"):
+        sentence = f"'{ref}' is the commit that is checked out; a change cannot be compared with itself"
+        raise InputError([Problem("--baseline-ref", 0, sentence)])
+
+
+def _git(folder: Path, ref: str, name: str) -> bytes | None:
+    """A file of a suite's folder as it stands in a commit; None only where that commit is known to have none."""
+    commit = _commit(folder, ref)
+    listed = _run_git(folder, "ls-tree", "--name-only", commit, "--", name)
+    if listed.returncode == 0 and not listed.stdout.strip():
+        return None
+    shown = _run_git(folder, "show", f"{commit}:./{name}")
+    if listed.returncode != 0 or shown.returncode != 0:
+        said = (listed.stderr + shown.stderr).decode(errors="replace").strip().split("\n")[-1]
+        raise Unmeasured(f"{name} of {ref} cannot be read from git ({said}); fetch it, a partial clone does not do")
+    return shown.stdout
+
+
+def diff_baselines(old: Baseline | None, new: Baseline | None, suite: Suite) -> list[str]:
+    """What changed between two baselines, a sentence a line, empty where nothing did: what a reviewer asks first."""
+    if old is None or new is None:
+        if new is None:
+            return [] if old is None else ["the baseline is gone"]
+        return [f"a first baseline: {len(new.cases)} cases, {len(new.cards)} cards; {new.summary['accepted']['reason']}"]
+    lines: list[str] = []
+    if old.fingerprint == new.fingerprint:
+        return lines
+    lines.append(f"reason: {new.summary['accepted']['reason']}")
+    key = METRICS["contract"].key(suite.top_k)
+    for figure in sorted({*old.summary["means"], *new.summary["means"]}):
+        was, now = (b.summary["means"].get(figure) for b in (old, new))
+        if was != now:
+            told = (f"{m['mean']:.4f} (n = {m['n']})" if m else "none" for m in (was, now))
+            lines.append(f"{figure}: {' -> '.join(told)}")
+    for noun, was_rows, now_rows in (("case", old.cases, new.cases), ("card", old.cards, new.cards)):
+        for name in sorted({*was_rows, *now_rows}):
+            if name not in was_rows or name not in now_rows:
+                lines.append(f"{noun} {name}: {'removed' if name in was_rows else 'added'}")
+            elif was_rows[name]["hash"] != now_rows[name]["hash"]:
+                lines.append(f"{noun} {name}: edited")
+            if noun == "case" and name in was_rows and name in now_rows:
+                before, after = (rows[name]["scores"].get(key) for rows in (was_rows, now_rows))
+                if before != after:
+                    lines.append(f"case {name}: {key} {before} -> {after}")
+    return lines

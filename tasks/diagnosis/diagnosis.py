@@ -1,0 +1,196 @@
+"""Why did it fall? Each gold that fell is asked again under one change after the other, until one brings it back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kbgate.tasks.diagnosis.causes import CAUSES, Cause, Missing
+from kbgate.tasks.diagnosis.causes.chunk_split import whole
+from kbgate.tasks.diagnosis.causes.displaced import newcomers_above
+from kbgate.tasks.diagnosis.causes.label import LIFTED
+from kbgate.tasks.diagnosis.labels import doubts_of
+from kbgate.tasks.diagnosis.laboratory import Laboratory
+from kbgate.tasks.diagnosis.patterns import patterns_of
+from kbgate.tasks.diagnosis.variants import AS_IS, SEARCHABLE, WORDS
+from kbgate.tasks.domain import Exam, Inputs, Material, Outcome
+from kbgate.tasks.errors import named
+from kbgate.tasks.findings import Diagnosis, Finding, Group
+from kbgate.tasks.index.vectors import Vectors
+from kbgate.tasks.registry import METRICS
+from kbgate.tasks.runs.history import read_history
+from kbgate.tasks.settings import EPSILON
+from kbgate.tasks.tables import rows_of
+
+UNKNOWN = "unknown"
+LIMIT = 200
+"""Golds that are looked into in one run."""
+PATIENCE = 900.0
+"""Seconds after which no further gold is looked into: a verdict must not wait for its reasons."""
+_FALLEN = ("newly_failing", "slipped", "unbaselined_failing")
+_SHOWN = 3
+"""Culprits of one cause that have a line each; more share one."""
+
+
+def diagnose(
+    exam: Exam, inputs: Inputs, material: Material, vectors: Vectors, day: dt.date, home: Path, limit: int = LIMIT
+) -> Diagnosis:
+    """Why each gold that fell is not where it was, and what the falls have in common.
+
+    `vectors`: one per asked case. Says nothing where nothing fell. What keeps it from looking is told; no verdict is lighter
+    for it, and only [acceptance] asks for it.
+    """
+    try:
+        return _diagnose(exam, Laboratory(inputs, material, exam.asked, vectors, day, home), limit)
+    except Exception as error:
+        return Diagnosis(trouble=f"{type(error).__name__}: {error}")
+
+
+def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
+    fallen, lines = list(golds_that_fell(exam)), read_history(lab.home, exam.suite.name)
+    if fallen and not set(lab.lanes) <= SEARCHABLE:
+        return Diagnosis(trouble=f"method '{exam.run.method}' cannot be asked again in this process", left_out=len(fallen))
+    findings: list[Finding] = []
+    ends = time.monotonic() + PATIENCE
+    for missing in fallen[:limit]:
+        if time.monotonic() > ends:
+            break
+        findings.append(explain(missing, lab))
+    return Diagnosis(
+        tuple(findings),
+        tuple(groups_of(findings)),
+        patterns_of(exam, findings, lines),
+        len(fallen) - len(findings),
+        tuple(doubts_of(exam, lab, _failing(exam))) if set(lab.lanes) <= SEARCHABLE else (),
+    )
+
+
+def golds_that_fell(exam: Exam) -> Iterator[Missing]:
+    """The golds that stood in the top k and do not now, or that new cases lack.
+
+    All that are missing, where there is no baseline or [acceptance] asks for the cause of each.
+    """
+    rows, vanished = exam.baseline.cases if exam.baseline else {}, {(lost.case, lost.card): lost for lost in exam.vanished}
+    changes = exam.comparison.changes
+    fallen = set(changes.loc[changes["change"].isin(_FALLEN), "case"])
+    if exam.baseline is None or exam.suite.acceptance is not None:
+        fallen |= _failing(exam)
+    told = set()
+    for place in rows_of(exam.scores.placements):
+        case, k = place["case"], exam.suite.top_k
+        if not Outcome(place["outcome"]).measured:
+            continue
+        then = rows[case]["gold_ranks"] if case in rows else {}
+        stood = {card for card, rank in then.items() if rank is not None and rank <= k}
+        groups = place["groups"] or tuple(frozenset([card]) for card in sorted(stood))
+        for group in groups if case in fallen else ():
+            ranks = {card: place["ranks"].get(card) for card in group}
+            if any(rank is not None and rank <= k for rank in ranks.values()):
+                continue
+            nearest = min(group, key=lambda card: (ranks[card] or len(exam.kb.cards) + 1, card))
+            for card in sorted(group & stood) or [nearest]:
+                told.add((case, card))
+                yield Missing(case, card, then.get(card), ranks[card], card in stood)
+        for (of_case, card), lost in vanished.items():
+            if of_case == case and (case, card) not in told:
+                told.add((case, card))
+                held = card in stood or bool(lost.excerpt)
+                yield Missing(case, card, then.get(card), place["ranks"].get(card), held, lost.excerpt)
+
+
+def _failing(exam: Exam) -> set[str]:
+    own = exam.scores.figures
+    contract = (own["metric"] == METRICS["contract"].key(exam.suite.top_k)) & (own["lane"] == exam.run.method)
+    return set(own.loc[contract & (own["value"] < exam.suite.pass_mark - EPSILON), "case"])
+
+
+def explain(missing: Missing, lab: Laboratory) -> Finding:
+    """The first cause that its counterfactual confirms, with the evidence in numbers; "unknown" where none does."""
+    found = lab.ask(missing.case).rank(missing.gold)
+    is_found = found is not None and found <= lab.suite.top_k
+    for cause in sorted(CAUSES.values(), key=lambda part: part.order):
+        of_found = cause.of_evidence if missing.excerpt else cause.lost_by_index
+        if (is_found and not of_found) or not _may_be(cause, missing, lab):
+            continue
+        confirmed = cause.look(missing, lab)
+        if confirmed is not None:
+            return _finding(
+                missing, lab, confirmed.cause or cause.name, confirmed.sentence, confirmed.proven, confirmed.culprits
+            )
+    sentence = f"no single change brings '{missing.gold}' back"
+    if missing.excerpt:
+        sentence = f"the evidence no longer stands in '{missing.gold}'; what the card was is not kept here"
+    return _finding(missing, lab, UNKNOWN, sentence, False, ())
+
+
+def _may_be(cause: Cause, missing: Missing, lab: Laboratory) -> bool:
+    """What was so in the baseline, when the gold stood in the top k, is no cause of its fall."""
+    if not missing.stood or not cause.changed:
+        return True
+    sections = {name.split(".")[0] for name in lab.turned}
+    return bool(
+        ("card" in cause.changed and lab.edit_matters(missing.case, missing.gold, bool(missing.excerpt)))
+        or ("case" in cause.changed and lab.edited(missing.case))
+        or sections & set(cause.changed)
+    )
+
+
+def _finding(missing: Missing, lab: Laboratory, cause: str, sentence: str, proven: bool, culprits: tuple[str, ...]) -> Finding:
+    ranking, gold, k = lab.ask(missing.case), missing.gold, lab.suite.top_k
+    now = ranking.rank(gold)
+    evidence: dict[str, float | None] = {
+        "rank now": missing.now,
+        **({"rank at the baseline": missing.then} if lab.inputs.baseline else {}),
+        "score": ranking.score(now) if now else None,
+        f"score at rank {k}": ranking.score(k),
+        "rank by exact search": now,
+        "rank by BM25": ranking.rank(gold, WORDS),
+    }
+    change = whole(missing, lab)
+    if change is not AS_IS:
+        evidence["rank as one chunk"] = lab.ask(missing.case, change).rank(gold)
+    if lab.cases[missing.case]["filter"] is not None or lab.cases[missing.case]["entitled"] is not None:
+        evidence["rank with the filter lifted"] = lab.ask(missing.case, lift=LIFTED).rank(gold)
+    above = tuple((card, lab.cards[card]["title"]) for card in newcomers_above(missing, lab))
+    return Finding(missing.case, gold, cause, sentence, proven, culprits, evidence, above)
+
+
+def groups_of(findings: Iterable[Finding]) -> Iterator[Group]:
+    """Findings of one cause as few lines, the largest first."""
+    by_cause: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_cause.setdefault(finding.cause, []).append(finding)
+    for cause, own in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0])):
+        lines = list(_by_culprit(own))
+        for culprit, part in lines[:_SHOWN]:
+            yield _group(cause, part, [culprit] if culprit else [])
+        rest = [finding for _, part in lines[_SHOWN:] for finding in part]
+        if rest:
+            yield _group(cause, rest, [culprit for culprit, _ in lines[_SHOWN:]])
+
+
+def _group(cause: str, findings: Sequence[Finding], culprits: Sequence[str]) -> Group:
+    cases = tuple(dict.fromkeys(finding.case for finding in findings))
+    if culprits and cause != UNKNOWN and CAUSES[cause].verb:
+        return Group(cause, f"{len(cases)} {CAUSES[cause].verb} {named(culprits)}", cases)
+    summary = CAUSES[cause].summary.rstrip(".") if cause != UNKNOWN else "no single change brings the gold back"
+    by = f": {named(culprits)}" if culprits else ""
+    return Group(cause, f"{len(cases)} × {summary[0].lower()}{summary[1:]}{by}", cases)
+
+
+def _by_culprit(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+    """The culprit that explains most first, then the one that explains most of the rest."""
+    left = list(findings)
+    while left:
+        counts = Counter(culprit for finding in left for culprit in dict.fromkeys(finding.culprits))
+        if not counts:
+            yield "", left
+            return
+        most = max(counts.values())
+        culprit = min(name for name, count in counts.items() if count == most)
+        part = [finding for finding in left if culprit in finding.culprits]
+        yield culprit, part
+        left = [finding for finding in left if culprit not in finding.culprits]

@@ -1,0 +1,183 @@
+"""Labels in doubt: cards nobody judged that stand above a gold and say much the same. A person decides, a file remembers.
+
+`label_review.csv` beside a run's report has one row per pair; whoever reads it writes yes or no into `same`, and
+`kbgate import-labels` writes the yes into golden.jsonl.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kbgate.tasks.diagnosis.laboratory import Laboratory
+from kbgate.tasks.domain import Evaluation, Exam, Inputs
+from kbgate.tasks.errors import InputError, Problem, did_you_mean
+from kbgate.tasks.findings import Doubt
+from kbgate.tasks.inputs.golden import FILE
+from kbgate.tasks.records import Record, nfc, read_jsonl, read_table, write_text
+from kbgate.tasks.tables import rows_of
+
+CLOSE = 0.75
+"""Cosine similarity of two cards' nearest rows from which on one may answer what the other does."""
+Pair = tuple[str, str, str]
+"""Case, gold, candidate."""
+_FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
+_ANSWERS = {"yes": True, "y": True, "no": False, "n": False, "": None}
+
+
+def doubts_of(exam: Exam, lab: Laboratory, failing: Collection[str]) -> Iterator[Doubt]:
+    """Of each failing case, the unjudged cards that stand above a gold it misses and are close to it."""
+    for place in rows_of(exam.scores.placements):
+        if place["case"] not in failing:
+            continue
+        for gold, rank in sorted(place["ranks"].items()):
+            if gold not in lab.cards or (rank is not None and rank <= exam.suite.top_k):
+                continue
+            for at, candidate in enumerate(place["top"], start=1):
+                if candidate in place["grades"] or candidate not in lab.cards:
+                    continue
+                similarity = lab.similarity(gold, candidate)
+                if similarity >= CLOSE:
+                    yield Doubt(place["case"], gold, rank, candidate, at, round(similarity, 4))
+
+
+REVIEW = "label_review.csv"
+COLUMNS = ("case", "question", "gold", "gold_rank", "gold_text", "candidate", "rank", "candidate_text", "similarity", "same")
+
+
+def review_table(doubts: tuple[Doubt, ...], exam: Exam) -> str:
+    """The doubts as CSV, with the texts to read and an empty column `same` to fill in."""
+    queries = dict(zip(exam.golden["id"], exam.golden["query"], strict=True))
+    texts = dict(zip(exam.kb.cards["id"], exam.kb.cards["title"] + "\n" + exam.kb.cards["text"], strict=True))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for doubt in doubts:
+        writer.writerow(
+            [doubt.case, queries[doubt.case], doubt.gold, doubt.gold_rank or "", _cell(texts[doubt.gold]), doubt.candidate,
+             doubt.rank, _cell(texts[doubt.candidate]), f"{doubt.similarity:.4f}", ""]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def write_review(evaluation: Evaluation) -> None:
+    """Write label_review.csv beside a run's report, where a label is in doubt."""
+    if evaluation.diagnosis.doubts:
+        write_text(evaluation.folder / REVIEW, review_table(evaluation.diagnosis.doubts, evaluation.exam))
+
+
+def _cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    text = text.strip()
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a review came to."""
+
+    added: tuple[tuple[str, str], ...]
+    """(case, card) of every new gold."""
+    refused: int
+    open: int
+
+
+def import_labels(inputs: Inputs, path: Path) -> Imported:
+    """Read a filled-in review and write every yes into golden.jsonl: the candidate is as good as that gold from now on.
+
+    Raises `InputError` with every mistake of the file; then nothing is written.
+    """
+    golden = inputs.suite.folder / FILE
+    if not golden.exists():
+        raise InputError([Problem(FILE, 0, "is not there; labels of a BEIR folder are changed in its qrels")])
+    records, problems = read_table(path)
+    lines, of_golden = read_jsonl(golden)
+    cases = {nfc(str(record.content.get("id", ""))): dict(record.content) for record in lines}
+    cards, answers = set(inputs.kb.cards["id"]), dict[Pair, bool | None]()
+    problems = [*problems, *of_golden, *_no_answers(path, records)]
+    for record in records:
+        mistake = _take(record, cases, cards, answers)
+        if mistake:
+            problems.append(Problem(record.file, record.line, mistake))
+    added = list(dict.fromkeys((case, candidate) for (case, _, candidate), answer in answers.items() if answer))
+    if problems:
+        raise InputError(problems)
+    if added:
+        changed = {case for case, _ in added}
+        text = golden.read_bytes().decode("utf-8").split("\n")  # with the line ends it has
+        for line in lines:
+            name = nfc(str(line.content["id"]))
+            if name in changed:
+                end = "\r" if text[line.line - 1].endswith("\r") else ""
+                text[line.line - 1] = json.dumps(cases[name], ensure_ascii=False) + end
+        write_text(golden, "\n".join(text))
+    given = list(answers.values())
+    return Imported(tuple(added), given.count(False), given.count(None))
+
+
+def _no_answers(path: Path, records: Sequence[Record]) -> Iterator[Problem]:
+    """What makes a file no review at all."""
+    if not records:
+        yield Problem(path.name, 0, "holds no row; fill in the label_review.csv of a run")
+        return
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        if "same" not in next(csv.reader(file), []):
+            yield Problem(path.name, 1, "has no column 'same'; write yes or no into it")
+
+
+def _take(record: Record, cases: Mapping[str, dict[str, Any]], cards: set[str], answers: dict[Pair, bool | None]) -> str:
+    """Take one row's answer, and its yes into the case; returns what is wrong with the row, or ""."""
+    row = {name: str(record.content.get(name, "")).strip() for name in ("case", "gold", "candidate", "same")}
+    if row["same"].lower() not in _ANSWERS:
+        return f"same: found '{row['same']}'; write yes, no or nothing"
+    if row["case"] not in cases:
+        return f"unknown case '{row['case']}'; {did_you_mean(row['case'], cases)}"
+    if row["candidate"] not in cards:
+        return f"unknown card '{row['candidate']}'; {did_you_mean(row['candidate'], cards)}"
+    pair, answer = (row["case"], row["gold"], row["candidate"]), _ANSWERS[row["same"].lower()]
+    if answers.setdefault(pair, answer) is not answer:
+        return f"'{pair[2]}' is answered twice for case '{pair[0]}'; keep one row"
+    return _accept(cases[row["case"]], row["gold"], row["candidate"]) if answer else ""
+
+
+def _accept(case: dict[str, Any], gold: str, candidate: str) -> str:
+    """Add a card beside a gold of a case, in whatever form the case is written; returns what forbids it, or ""."""
+    if case.get("evidence"):
+        return f"case '{case['id']}' names evidence; add the excerpt of '{candidate}' by hand"
+    groups = _groups(case)
+    place = next((group for group in groups if gold in group), None)
+    if place is None:
+        return f"'{gold}' is no gold of case '{case['id']}'"
+    if candidate not in place:
+        place.append(candidate)
+    if "must_cite_one_of" in case:
+        case["must_cite_one_of"] = place
+    elif _only_graded(case):
+        pass  # its grades are its gold, and get the candidate below
+    else:
+        case.pop("expected", None)
+        case["groups"] = groups
+    if case.get("grades"):
+        case["grades"] = {**case["grades"], candidate: case["grades"].get(gold, 1)}
+    return ""
+
+
+def _groups(case: Mapping[str, Any]) -> list[list[str]]:
+    if "must_cite_one_of" in case:
+        return [list(case["must_cite_one_of"])]
+    if "expected" in case:
+        return [[card] for card in case["expected"]]
+    if _only_graded(case):
+        return [list(case["grades"])]
+    return [list(group) for group in case.get("groups", [])]
+
+
+def _only_graded(case: Mapping[str, Any]) -> bool:
+    return bool(case.get("grades")) and not any(
+        case.get(form) for form in ("must_cite_one_of", "expected", "groups", "evidence")
+    )

@@ -1,0 +1,44 @@
+"""What a model reads of a text, and what it silently drops."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kbgate.tasks.domain import Model
+
+_DEFAULT = 512
+
+
+@cache
+def _reader(folder: Path) -> tuple[Any, int]:
+    """A model's tokenizer and how many tokens it reads; the tokenizer is None where the model has no fast one."""
+    from tokenizers import Tokenizer
+
+    limit, settings = _DEFAULT, folder / "sentence_bert_config.json"
+    if settings.is_file():
+        limit = int(json.loads(settings.read_text(encoding="utf-8")).get("max_seq_length") or _DEFAULT)
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        return None, limit
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer, limit
+
+
+def cut_off(model: Model, prefix: str, texts: Sequence[str]) -> tuple[int, list[str]]:
+    """How many tokens a model reads, and of each text what lies beyond; "" where it reads all, or cannot be told."""
+    tokenizer, limit = _reader(model.folder)
+    if tokenizer is None:
+        return limit, ["" for _ in texts]
+    tails = []
+    for text, encoded in zip(texts, tokenizer.encode_batch([prefix + text for text in texts]), strict=True):
+        # The last place is the end mark's.
+        over = len(encoded.ids) - limit
+        end = encoded.offsets[limit - 2][1] if over > 0 else 0
+        tails.append((prefix + text)[end:].strip() if over > 0 else "")
+    return limit, tails

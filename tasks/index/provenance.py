@@ -1,0 +1,46 @@
+"""Where a figure comes from: versions, weights, commit, and what was counted."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from kbgate.tasks.domain import Model
+
+_SHAPES_FIGURES = ("kbgate", "chromadb", "sentence-transformers", "torch", "bm25s", "PyStemmer", "numpy", "pandas")
+
+
+def provenance_of(suite_folder: Path, model: Model, counts: dict[str, int]) -> dict[str, Any]:
+    """Model and weights, library versions, the commit of the suite's repository and whether it was dirty, counts."""
+    return {
+        "model": {"name": model.name, "weights": model.weights},
+        "versions": {name: _version(name) for name in _SHAPES_FIGURES} | {"python": platform.python_version()},
+        "commit": _commit(suite_folder),
+        "counts": counts,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit(folder: Path) -> dict[str, Any] | None:
+    """The commit a folder stands at, None outside a repository."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=20)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = git("rev-parse", "HEAD")
+    if head is None:
+        return None
+    return {"hash": head, "dirty": bool(git("status", "--porcelain", "--", "."))}

@@ -1,0 +1,428 @@
+"""Ways in which a gate could stay green by accident, each with the verdict and exit code it must end with instead."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kbgate.tasks.baseline.files import write_baseline
+from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked, Verdict
+from kbgate.tasks.errors import InputError, KbgateError, Refused, Unmeasured
+from kbgate.tasks.gate import judge
+from kbgate.tasks.index.chunking import chunk
+from kbgate.tasks.index.store import build_rows, ingest, temporary_store
+from kbgate.tasks.production.promotion import check_verdict
+from kbgate.tasks.registry import METRICS, RETRIEVERS, Retriever, Search
+from kbgate.tasks.retrieval.run import retrieve
+from kbgate.tasks.runs.runfiles import seal_of, verdict_document
+from kbgate.tasks.settings import Suite
+from tests.conftest import edit_text, read_lines, write_lines
+from tests.exams import Desk, filler
+
+HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
+COUNT = 240
+Answers = dict[str, Any]
+
+
+@pytest.fixture
+def answers(desk: Desk) -> Answers:
+    """240 cases, all passing, accepted; the first is a canary, the second has a tier-gold answer."""
+    desk.cards[9]["tier"] = "gold"
+    for n in range(COUNT):
+        desk.case(f"q{n:03d}", canary=n == 0, **({"expected": ["c0", "c9"]} if n == 1 else {}))
+    given: Answers = {f"q{n:03d}": HIT for n in range(COUNT)} | {"q001": filler("c0", "c9")}
+    desk.accept(given)
+    return given
+
+
+def some(answers: Answers, count: int, outcome: Any) -> Answers:
+    return {case: outcome if n < count else given for n, (case, given) in enumerate(answers.items())}
+
+
+def edited(desk: Desk, *cases: str) -> None:
+    for case in cases:
+        row = next(row for row in desk.cases if row["id"] == case)
+        desk.case(case, query="another question?", **{k: v for k, v in row.items() if k not in ("id", "query")})
+
+
+def without(desk: Desk, answers: Answers, *cases: str) -> Answers:
+    desk.cases = [row for row in desk.cases if row["id"] not in cases]
+    return {case: given for case, given in answers.items() if case not in cases}
+
+
+def spoil_exam(desk: Desk, answers: Answers, **columns: Any) -> Verdict:
+    exam = desk.exam(answers)
+    figures = exam.scores.figures.copy()
+    figures.loc[figures.index[:1], "value"] = columns["value"]
+    return judge(dataclasses.replace(exam, scores=dataclasses.replace(exam.scores, figures=figures)))
+
+
+def baseline_without_a_case(desk: Desk, answers: Answers) -> Verdict:
+    rows = read_lines(desk.folder / "baseline.cases.jsonl")
+    write_lines(desk.folder / "baseline.cases.jsonl", rows[1:])
+    return desk.judge(answers)
+
+
+def baseline_with(desk: Desk, answers: Answers, old: str, new: str) -> Verdict:
+    edit_text(desk.folder / "baseline.json", old, new)
+    return desk.judge(answers)
+
+
+def gates(desk: Desk, answers: Answers, text: str) -> Verdict:
+    desk.gates = text
+    return desk.judge(answers)
+
+
+def only_no_match(desk: Desk, answers: Answers) -> Verdict:
+    desk.cases = []
+    desk.case("m", kind="no_match")
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    return desk.judge({"m": []})
+
+
+def nothing_asked(desk: Desk, answers: Answers) -> Verdict:
+    desk.cases = []
+    return desk.judge({})
+
+
+def allowed(desk: Desk, answers: Answers, until: dt.date, case: str = "q005") -> Verdict:
+    desk.settings += f'[[allow]]\ncase = "{case}"\ncheck = "newly_failing"\nreason = "meant"\nuntil = {until.isoformat()}\n'
+    return desk.judge({**answers, "q005": MISS})
+
+
+def edit_the_failing(desk: Desk, answers: Answers) -> Verdict:
+    edited(desk, "q005")
+    return desk.judge({**answers, "q005": MISS})
+
+
+def edit(desk: Desk, answers: Answers, *cases: str) -> Verdict:
+    edited(desk, *cases)
+    return desk.judge(answers)
+
+
+def remove(desk: Desk, answers: Answers, case: str) -> Verdict:
+    return desk.judge(without(desk, answers, case))
+
+
+def gold_gone(desk: Desk, answers: Answers) -> Verdict:
+    desk.cards = [card for card in desk.cards if card["id"] != "c9"]
+    return desk.judge({case: [c for c in given if c != "c9"] for case, given in answers.items()})
+
+
+def rejected_card(desk: Desk, answers: Answers) -> Verdict:
+    desk.settings += '[kb]\non_bad_card = "reject"\n'
+    desk.cards.append({"id": "bad"})
+    return desk.judge(answers)
+
+
+def new_and_failing(desk: Desk, answers: Answers, **fields: Any) -> Verdict:
+    desk.case("new", **fields)
+    return desk.judge({**answers, "new": MISS})
+
+
+def one_case(desk: Desk, answers: Answers) -> Verdict:
+    desk.cases = []
+    desk.case("only")
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    desk.accept({"only": HIT})
+    desk.gates = FREE + 'contract = {tolerance = 0.02, rule = "significant"}'
+    return desk.judge({"only": HIT})
+
+
+def slice_fell(desk: Desk, answers: Answers, min_n: int) -> Verdict:
+    for n in range(COUNT):
+        row = next(row for row in desk.cases if row["id"] == f"q{n:03d}")
+        desk.case(
+            **{"name": row["id"], **{k: v for k, v in row.items() if k not in ("id", "query")}}, topic="a" if n < 40 else "b"
+        )
+    desk.settings += f'[[slice]]\nby = "topic"\nmetric = "contract"\ntolerance = 0.01\nlevel = "critical"\nmin_n = {min_n}\n'
+    desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 0.5}"
+    return desk.judge({**answers, "q005": MISS})
+
+
+def slice_edited(desk: Desk, answers: Answers) -> Verdict:
+    """All cases of a small language edited, well inside the ten percent: its slice was compared with nothing."""
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    small = [f"q{n:03d}" for n in range(200, 220)]
+    for case in small:
+        desk.case(case, language="pt")
+    desk.accept(answers)
+    desk.settings += '[[slice]]\nby = "language"\nmetric = "contract"\ntolerance = 0.01\nlevel = "critical"\n'
+    for case in small:
+        desk.case(case, language="pt", query="another question?")
+    return desk.judge(answers)
+
+
+def acceptance(desk: Desk, answers: Answers, text: str, failing: int) -> Verdict:
+    desk.settings += f"[acceptance]\n{text}\n"
+    desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 1.0}"
+    return desk.judge(some(answers, failing + 2, MISS) | {"q000": HIT, "q001": filler("c0", "c9")})
+
+
+def searched(desk: Desk, answers: Answers, fault: str, cases: int) -> Verdict:
+    """The exam of a retriever that spoils what it answers to the first cases, checked as every retriever's answers are."""
+    exam = desk.exam(answers)
+    rows, members = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
+    index, order = Index(rows, members, np.zeros((len(rows), 2), np.float32), "", ""), exam.golden["id"].tolist()
+
+    def connect(index: Index, suite: Suite) -> Search:
+        def search(questions: Sequence[Question], k: int) -> list[Ranked]:
+            given = [[(card, 1 - rank / 100) for rank, card in enumerate(answers[case])] for case in order]
+            return [spoil(hits, fault if place < cases else "") for place, hits in enumerate(given)]
+
+        return search
+
+    part = Retriever("spoiled", connect)
+    method = exam.suite.retrieval.model_copy(update={"method": "spoiled", "timeout_s": 0.5})
+    suite = exam.suite.model_copy(update={"retrieval": method})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RETRIEVERS._load(), "spoiled", part)
+        run = retrieve(suite, index, exam.golden, np.zeros((COUNT, 2), np.float32), desk.today, "full")
+        scores = score(suite, exam.kb, exam.golden, run, exam.baseline)
+        comparison = compare(suite, exam.golden, exam.golden, run, scores, exam.baseline)
+        return judge(dataclasses.replace(exam, suite=suite, run=run, scores=scores, comparison=comparison))
+
+
+def spoil(hits: list[tuple[str, float]], fault: str) -> Ranked:
+    spoiled = {
+        "nothing": [],
+        "NaN": [(card, float("nan")) for card, _ in hits],
+        "infinite": [(hits[0][0], float("inf")), *hits[1:]],
+        "duplicates": [hits[0], *hits],
+        "k-1": hits[:2],
+        "unknown": [("who", 1.0), *hits],
+    }
+    if fault == "raises":
+        return Ranked(Outcome.RAISED, detail="boom")
+    found = spoiled.get(fault, hits)
+    return Ranked(Outcome.ANSWERED if found else Outcome.EMPTY, {"spoiled": found}, 900.0 if fault == "late" else 1.0)
+
+
+def metric_version(desk: Desk, answers: Answers) -> Verdict:
+    changed = dataclasses.replace(METRICS["ndcg"], version=METRICS["ndcg"].version + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(METRICS._load(), "ndcg", changed)
+        return desk.judge(answers)
+
+
+def metric_gone(desk: Desk, answers: Answers) -> Verdict:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(METRICS._load(), "stability")
+        patch.delitem(METRICS._load(), "redundancy")
+        return desk.judge(answers)
+
+
+def store_short_by_one(desk: Desk, answers: Answers) -> Verdict:
+    """A store that says it holds a row less than went in."""
+    exam = desk.exam(answers)
+    rows, members = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
+    with temporary_store("short") as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("chromadb.api.models.Collection.Collection.count", lambda self: len(rows) - 1)
+        ingest(exam.suite, rows, members, np.eye(len(rows), 8, dtype=np.float32) + 0.1, store, "short")
+    return desk.judge(answers)
+
+
+def starved_index(desk: Desk, answers: Answers) -> Verdict:
+    """ef_search = 10 on a thin graph, over vectors nobody chose: half of the answers are not those of exact search."""
+    desk.cards = [{"id": f"c{n}", "text": f"c{n}"} for n in range(1500)]
+    desk.cards[9]["tier"] = "gold"
+    exam = desk.exam(answers)
+    starved = {"max_neighbors": 2, "ef_construction": 2, "ef_search": 10}
+    retrieval = exam.suite.retrieval.model_copy(update={"method": "dense", "candidates": 10})
+    index = exam.suite.index.model_copy(update=starved)
+    suite = exam.suite.model_copy(update={"retrieval": retrieval, "index": index})
+    rows, members = build_rows(suite, exam.kb, chunk(suite, exam.kb))
+    vectors = np.random.default_rng(1).normal(size=(len(rows) + COUNT, 48)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with temporary_store("starved") as store:
+        built = ingest(suite, rows, members, vectors[: len(rows)], store, "starved")
+        run = retrieve(suite, built, exam.golden, vectors[len(rows) :], desk.today, "full")
+    scores = score(suite, exam.kb, exam.golden, run, exam.baseline)
+    figures = compare(suite, exam.golden, exam.golden, run, scores, exam.baseline)
+    # The rankings are noise; whether the index is what it should be is asked apart.
+    verdict = judge(dataclasses.replace(exam, suite=suite, run=run, scores=scores, comparison=figures))
+    assert any(reason.check == "limits.fidelity" and reason.level == "critical" for reason in verdict.reasons)
+    return verdict
+
+
+def fast_for_promotion(desk: Desk, answers: Answers) -> Verdict:
+    evaluation = desk.evaluation({case: answers[case] for case in list(answers)[:50]}, "fast")
+    assert evaluation.name == "PASS"
+    document = {**verdict_document(evaluation), "files": {}}
+    path = desk.folder / "verdict.json"
+    path.write_text(json.dumps({**document, "seal": seal_of(document)}))
+    check_verdict(path, evaluation.exam.suite, evaluation.fingerprints, evaluation.started)
+    return evaluation.verdict
+
+
+def ten_small_falls(desk: Desk, answers: Answers) -> Verdict:
+    """Each update falls by less than the tolerance; together they fall by more than twice as much."""
+    desk.gates = FREE + "contract = {tolerance = 0.02}"
+    for step in range(1, 11):
+        fallen = {case: MISS if 2 <= n < 2 + 4 * step else given for n, (case, given) in enumerate(answers.items())}
+        assert desk.judge(fallen).exit_code == 0
+        desk.accept(fallen)
+    return desk.judge(answers)
+
+
+Way = Callable[[Desk, Answers], Verdict]
+FREE = "newly_failing = {ceiling = 1.0}\n"
+WAYS: dict[str, tuple[Way, str]] = {
+    "identical runs": (lambda d, a: d.judge(a), "PASS"),
+    "one question raised": (lambda d, a: d.judge(a | {"q005": "raised"}), "BLOCK"),
+    "every question raised": (lambda d, a: d.judge(some(a, COUNT, "raised")), "ERROR"),
+    "one fifth raised": (lambda d, a: d.judge(some(a, 48, "raised")), "BLOCK"),
+    "one more than a fifth raised": (lambda d, a: d.judge(some(a, 49, "raised")), "ERROR"),
+    "an answer too late": (lambda d, a: d.judge(a | {"q005": "timeout"}), "BLOCK"),
+    "a malformed answer": (lambda d, a: d.judge(a | {"q005": "malformed"}), "BLOCK"),
+    "nothing returned": (lambda d, a: d.judge(a | {"q005": []}), "BLOCK"),
+    "nothing returned to anyone": (lambda d, a: d.judge(some(a, COUNT, [])), "BLOCK"),
+    "a case missing from the run": (lambda d, a: d.judge({k: v for k, v in a.items() if k != "q005"}), "ERROR"),
+    "a NaN among the scores": (lambda d, a: spoil_exam(d, a, value=float("nan")), "ERROR"),
+    "an infinite score": (lambda d, a: spoil_exam(d, a, value=float("inf")), "ERROR"),
+    "a case missing from the baseline": (baseline_without_a_case, "InputError"),
+    "a metric the run lacks": (lambda d, a: baseline_with(d, a, '"ndcg": 1', '"gone": 1'), "InputError"),
+    "a baseline of another schema": (lambda d, a: baseline_with(d, a, '"schema": 2', '"schema": 1'), "InputError"),
+    "an empty golden set": (nothing_asked, "InputError"),
+    "only no_match": (only_no_match, "INCONCLUSIVE"),
+    "no gates": (lambda d, a: gates(d, a, 'newly_failing = {ceiling = 1.0, level = "advisory"}'), "INCONCLUSIVE"),
+    "all gates advisory": (
+        lambda d, a: gates(d, a, 'newly_failing = {ceiling = 1.0, level = "advisory"}\n'
+                           'contract = {tolerance = 0.02, level = "advisory"}'), "INCONCLUSIVE"),
+    "only a gate that looks at no gold": (
+        lambda d, a: gates(d, a, 'newly_failing = {ceiling = 1.0, level = "advisory"}\nredundancy = {ceiling = 1.0}'),
+        "INCONCLUSIVE"),
+    "a gate on what was not measured": (lambda d, a: gates(d, a, "false_answer = {ceiling = 0.5}"), "INCONCLUSIVE"),
+    "a lower-is-better metric rises": (
+        lambda d, a: (setattr(d, "gates", FREE + "failing = {tolerance = 0.02}"), d.judge(some(a, 12, MISS)))[1], "BLOCK"),
+    "the mean hardly moves and one case fails": (lambda d, a: d.judge(a | {"q005": MISS}), "BLOCK"),
+    "the failing case edited": (edit_the_failing, "BLOCK"),
+    "60 of 240 edited": (lambda d, a: edit(d, a, *[f"q{n:03d}" for n in range(100, 160)]), "INCONCLUSIVE"),
+    "a canary removed": (lambda d, a: remove(d, a, "q000"), "BLOCK"),
+    "a canary edited": (lambda d, a: edit(d, a, "q000"), "BLOCK"),
+    "a tier-gold case edited": (lambda d, a: edit(d, a, "q001"), "BLOCK"),
+    "a tier-gold case removed": (lambda d, a: remove(d, a, "q001"), "BLOCK"),
+    "an allowance that ended yesterday": (lambda d, a: allowed(d, a, dt.date(2026, 5, 31)), "BLOCK"),
+    "an allowance on its last day": (lambda d, a: allowed(d, a, dt.date(2026, 6, 1)), "PASS"),
+    "an allowance for another case": (lambda d, a: allowed(d, a, dt.date(2027, 1, 1), "q006"), "BLOCK"),
+    "an allowance for nobody": (lambda d, a: allowed(d, a, dt.date(2027, 1, 1), "q999"), "InputError"),
+    "gold gone from the knowledge base": (gold_gone, "BLOCK"),
+    "a card rejected": (rejected_card, "BLOCK"),
+    "a new case failing": (new_and_failing, "WARN"),
+    "a new canary failing": (lambda d, a: new_and_failing(d, a, canary=True), "BLOCK"),
+    "a fall of exactly the tolerance": (
+        lambda d, a: (setattr(d, "gates", FREE + "contract = {tolerance = 0.05}"), d.judge(some(a, 14, MISS) | {
+            "q000": HIT, "q001": filler("c0", "c9")}))[1], "PASS"),
+    "a fall of a hair more": (
+        lambda d, a: (setattr(d, "gates", FREE + "contract = {tolerance = 0.0499999}"), d.judge(some(a, 14, MISS) | {
+            "q000": HIT, "q001": filler("c0", "c9")}))[1], "BLOCK"),
+    "a suite with one case": (one_case, "INCONCLUSIVE"),
+    "a rule no such set can decide": (
+        lambda d, a: gates(d, a, FREE + 'contract = {tolerance = 0.02, rule = "significant"}'), "INCONCLUSIVE"),
+    "an interval that excludes nothing": (
+        lambda d, a: gates(d, a, FREE + 'contract = {tolerance = 0.001, rule = "noninferior"}'), "INCONCLUSIVE"),
+    "an interval that excludes the fall": (
+        lambda d, a: gates(d, a, FREE + 'contract = {tolerance = 0.05, rule = "noninferior"}'), "PASS"),
+    "a significant fall": (
+        lambda d, a: (setattr(d, "gates", FREE + 'contract = {tolerance = 0.04, rule = "significant"}'),
+                      d.judge(some(a, 40, MISS) | {"q000": HIT}))[1], "BLOCK"),
+    "fewer cases than a gate needs": (lambda d, a: gates(d, a, FREE + "contract = {tolerance = 0.02, min_n = 241}"),
+                                      "INCONCLUSIVE"),
+    "a slice fell": (lambda d, a: slice_fell(d, a, 30), "BLOCK"),
+    "a slice too small to block": (lambda d, a: slice_fell(d, a, 41), "PASS"),
+    "a slice whose cases were all edited": (slice_edited, "INCONCLUSIVE"),
+    "two lines for one figure": (
+        lambda d, a: gates(d, a, 'contract = {tolerance = 0.5}\n"contract@3" = {floor = 0.1}'), "InputError"),
+    "quality below what is demanded": (lambda d, a: acceptance(d, a, "quality = 0.99", 10), "BLOCK"),
+    "more failing than allowed": (lambda d, a: acceptance(d, a, "quality = 0.5\nfailing_share = 0.01", 10), "BLOCK"),
+    "failing cases nobody explained": (lambda d, a: acceptance(d, a, "quality = 0.5", 10), "WARN"),
+    **{
+        f"a retriever: {fault}, for {'one case' if cases == 1 else 'all'}": (
+            lambda d, a, fault=fault, cases=cases: searched(d, a, fault, cases), "BLOCK" if cases == 1 else "ERROR")
+        for fault in ("raises", "nothing", "NaN", "infinite", "duplicates", "k-1", "unknown", "late")
+        for cases in (1, COUNT)
+    },
+    "a retriever that does as it should": (lambda d, a: searched(d, a, "", 0), "PASS"),
+    "a metric's version changed": (metric_version, "INCONCLUSIVE"),
+    "a metric of the baseline vanished": (metric_gone, "INCONCLUSIVE"),
+    "a store short by one row": (store_short_by_one, "Unmeasured"),
+    "an index with ef_search = 10": (starved_index, "BLOCK"),
+    "a fast verdict used for promotion": (fast_for_promotion, "Refused"),
+    "a baseline accepted ten times with small falls": (ten_small_falls, "Refused"),
+    "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),
+}  # fmt: skip
+EXITS = {"PASS": 0, "WARN": 0, "BLOCK": 1, "INCONCLUSIVE": 3, "ERROR": 4, "InputError": 2, "Refused": 1, "Unmeasured": 4}
+
+RAISED: dict[str, type[KbgateError]] = {"InputError": InputError, "Refused": Refused, "Unmeasured": Unmeasured}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_to_stay_green_by_accident(name: str, desk: Desk, answers: Answers) -> None:
+    way, expected = WAYS[name]
+    if expected in RAISED:
+        with pytest.raises(KbgateError) as refused:
+            way(desk, answers)
+        assert isinstance(refused.value, RAISED[expected])
+        assert refused.value.exit_code == EXITS[expected]
+        return
+    verdict = way(desk, answers)
+    said = [f"{r.level}: {r.sentence}" for r in verdict.reasons]
+    if name == "an allowance on its last day":
+        assert (verdict.name, len(said)) == ("PASS", 1), said
+        assert "is in force until 2026-06-01" in said[0]
+        return
+    assert (verdict.name, verdict.exit_code) == (expected, EXITS[expected]), said
+
+
+def test_there_are_more_than_thirty() -> None:
+    assert len(WAYS) >= 30
+
+
+def test_the_friday_story(desk: Desk) -> None:
+    """A mean of 0.96, and one case newly fails: the gate blocks and its first line names the case."""
+    for n in range(200):
+        desk.case(f"q{n:03d}")
+    given: Answers = {f"q{n:03d}": MISS if n >= 192 else HIT for n in range(200)}
+    desk.accept(given)
+    friday = given | {"q005": MISS, "q199": HIT}
+    own = desk.exam(friday).comparison.figures.query("metric == 'contract@3' and slice == ''").iloc[0]
+    assert (own["current"], own["delta"]) == (0.96, 0.0)
+    verdict = desk.judge(friday)
+    assert (verdict.name, verdict.exit_code) == ("BLOCK", 1)
+    assert verdict.reasons[0].sentence == "1 case newly failing: q005"
+
+
+def test_the_fast_subset_opens_no_baseline(desk: Desk, answers: Answers) -> None:
+    evaluation = desk.evaluation({"q000": HIT}, mode="fast")
+    with pytest.raises(Refused, match="never from the fast subset"):
+        write_baseline(evaluation, "r", False)
+
+
+def test_every_metric_that_judges_gold_loses_nothing(desk: Desk, answers: Answers) -> None:
+    """A figure a case had and has no longer counts as the worst it could be, in both directions."""
+    figures = desk.exam(some(answers, 10, "raised")).comparison.figures
+    for part in METRICS.values():
+        if part.judges_gold and part.stored:
+            row = figures.query(f"metric == '{part.key(3)}' and slice == ''").iloc[0]
+            assert row["n"] == COUNT, part.name
+
+
+def test_make_carries_no_exit_code(tmp_path: Path) -> None:
+    """Under make every failure is 2: whoever reads codes calls kbgate itself, as the README says."""
+    makefile = tmp_path / "Makefile"
+    for code in (1, 3, 4):
+        makefile.write_text(f"eval:\n\t@exit {code}\n")
+        assert subprocess.run(["make", "-s", "-C", tmp_path, "eval"], capture_output=True).returncode == 2

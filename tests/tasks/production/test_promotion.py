@@ -1,0 +1,185 @@
+"""Who may move the pointer, and what the door says to everyone else."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.errors import InputError, Refused
+from kbgate.tasks.index.store import no_embedder, open_store
+from kbgate.tasks.production.pointer import FolderProduction, candidate
+from kbgate.tasks.production.promotion import check_verdict, promote, roll_back
+from kbgate.tasks.runs.runfiles import seal_of, verdict_document
+from tests.conftest import read_lines
+from tests.exams import Desk, filler
+
+NOW = dt.datetime(2026, 6, 1, 3, 0, tzinfo=dt.UTC)
+HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c0")
+
+
+def exam(desk: Desk, ranking: list[str] = HIT, build: int = 1, mode: str = "full") -> Evaluation:
+    desk.case("a")
+    evaluation = desk.evaluation({"a": ranking}, mode)
+    return Evaluation(**{**vars(evaluation), "build": f"desk-{build:016x}-20260601T023000Z-abcdef"})
+
+
+@pytest.fixture
+def production(tmp_path: Path) -> FolderProduction:
+    return FolderProduction(tmp_path / "serving", "desk")
+
+
+def built(production: FolderProduction, evaluation: Evaluation) -> Evaluation:
+    with candidate(production, evaluation.build) as place:
+        collection = open_store(place).create_collection(evaluation.build, embedding_function=no_embedder())
+        collection.add(ids=["a"], embeddings=np.eye(1, 4, dtype=np.float32))
+    return evaluation
+
+
+def sealed(document: dict[str, Any]) -> str:
+    return json.dumps({**document, "seal": seal_of(document)})
+
+
+def test_a_verdict_whose_seal_does_not_fit_opens_no_door(desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    (tmp_path / "verdict.json").write_text(json.dumps({**document, "seal": "0" * 64}))
+    with pytest.raises(Refused, match="its seal does not fit"):
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, document["fingerprints"], NOW)
+
+
+def accepted(desk: Desk) -> Desk:
+    desk.case("a")
+    desk.accept({"a": HIT})
+    return desk
+
+
+def test_a_passing_exam_is_served_and_the_last_ones_are_kept(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for number in range(1, 7):
+        result = promote(production, built(production, exam(desk, build=number)), NOW)
+        assert (result.promoted, result.exit_code) == (True, 0)
+    pointer = production.read()
+    assert pointer.target is not None
+    assert pointer.target.build.startswith("desk-0000000000000006")
+    assert [old.build[:21] for old in pointer.previous] == [f"desk-{n:016x}" for n in (5, 4, 3)]
+    assert [line["action"] for line in read_lines(production.home / "audit.jsonl")] == ["promoted"] * 6
+
+
+@pytest.mark.parametrize("how", ["red", "no baseline", "fast"])
+def test_everything_else_leaves_production_untouched(how: str, desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promote(production, built(production, exam(desk)), NOW)
+    before = (production.home / "CURRENT").read_bytes()
+    if how == "no baseline":
+        for file in desk.folder.glob("baseline*"):
+            file.unlink()
+    evaluation = exam(desk, MISS if how == "red" else HIT, 2, "fast" if how == "fast" else "full")
+    result = promote(production, evaluation, NOW)
+    assert (result.promoted, result.exit_code, result.name) == (False, 1, "BLOCK")
+    assert "production stays at desk-0000000000000001" in result.said
+    assert (production.home / "CURRENT").read_bytes() == before
+    assert read_lines(production.home / "audit.jsonl")[-1]["action"] == "refused"
+
+
+def test_a_rollback_returns_and_can_be_undone(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    builds = [built(production, exam(desk, build=n)) for n in (1, 2, 3)]
+    suite = builds[0].exam.suite
+    with pytest.raises(Refused, match="no earlier target"):
+        roll_back(production, suite, "", NOW)
+    for evaluation in builds:
+        promote(production, evaluation, NOW)
+    assert roll_back(production, suite, "", NOW).build == builds[1].build
+    assert roll_back(production, suite, "", NOW).build == builds[0].build, "further back, not to what was just left"
+    assert roll_back(production, suite, builds[2].build, NOW).build == builds[2].build
+    pointer = production.read()
+    assert {old.build for old in pointer.previous} == {builds[0].build, builds[1].build}
+    with pytest.raises(Refused, match="is no kept target; did you mean"):
+        roll_back(production, suite, builds[1].build[:-1] + "0", NOW)
+
+
+def test_a_target_that_is_gone_is_not_returned_to(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for n in (1, 2):
+        promote(production, built(production, exam(desk, build=n)), NOW)
+    before = production.read()
+    production.discard(before.previous[0].build)
+    with pytest.raises(Refused, match="cannot be opened"):
+        roll_back(production, exam(desk).exam.suite, "", NOW)
+    assert production.read() == before
+
+
+def test_the_lag_from_the_newest_card_is_told(desk: Desk, production: FolderProduction) -> None:
+    desk.cards[3]["updated_at"] = "2026-06-01T02:59:00+00:00"
+    accepted(desk)
+    promote(production, built(production, exam(desk)), NOW)
+    assert read_lines(production.home / "audit.jsonl")[-1]["lag_s"] == 60.0
+
+
+def spoiled(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, **changes}
+
+
+def other(part: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, "fingerprints": {**document["fingerprints"], part: "0" * 16}}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (spoiled(verdict="BLOCK", exit_code=1), "the verdict is BLOCK"),
+        (spoiled(verdict="PASS", exit_code=1), "the verdict is PASS"),
+        (spoiled(exit_code=False), "the verdict is PASS, exit code False"),
+        (spoiled(provisional=True), "it is provisional"),
+        (spoiled(outcomes={"timeout": 289}), "questions failed"),
+        (spoiled(mode="fast"), "only the full set opens the door"),
+        (spoiled(suite="other"), "it is of suite 'other'"),
+        (spoiled(time="2026-05-30T02:30:00+00:00"), "24h is allowed"),
+        (spoiled(time="2026-06-01T04:30:00+00:00"), "which is not yet"),
+        (lambda d: {**d, "reasons": [{"level": "critical", "sentence": "bad"}]}, "lists what no green verdict has"),
+        *((other(part), f"its {part} is 0000000000000000") for part in ("index", "golden", "policy", "baseline")),
+    ],
+)
+def test_the_door_for_other_peoples_tools(spoil: Callable[..., dict[str, Any]], said: str, desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    file, suite, current = tmp_path / "verdict.json", evaluation.exam.suite, dict(document["fingerprints"])
+    file.write_text(sealed(document))
+    assert check_verdict(file, suite, current, NOW)["verdict"] == "PASS"
+    file.write_text(sealed(spoil(document)))
+    with pytest.raises(Refused, match=said):
+        check_verdict(file, suite, current, NOW)
+
+
+def test_validity_judged_on_another_day_opens_no_door(desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    (tmp_path / "verdict.json").write_text(sealed(document))
+    suite = evaluation.exam.suite.model_copy(update={"as_of": dt.date(2026, 1, 1)})
+    with pytest.raises(Refused, match="validity was judged on 2026-06-01, not 2026-01-01"):
+        check_verdict(tmp_path / "verdict.json", suite, document["fingerprints"], NOW)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 2}', '{"schema": 1, "verdict": "PASS"}', "7"])
+def test_a_file_that_is_no_verdict_is_bad_input(text: str, desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "verdict.json").write_text(text)
+    with pytest.raises(InputError, match="is no verdict kbgate wrote"):
+        check_verdict(tmp_path / "verdict.json", exam(accepted(desk)).exam.suite, {"index": "f" * 16}, NOW)
+
+
+@pytest.mark.parametrize("key", ["suite", "exit_code", "run", "fingerprints", "reasons", "outcomes", "time", "as_of"])
+def test_a_verdict_that_lacks_a_part_is_bad_input(key: str, desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    document = verdict_document(evaluation)
+    current = dict(document["fingerprints"])
+    del document[key]
+    (tmp_path / "verdict.json").write_text(sealed(document))
+    with pytest.raises(InputError, match="is no verdict kbgate wrote"):
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, current, NOW)

@@ -1,0 +1,44 @@
+"""A card that a run has seen is put back as it was."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+from kbgate.tasks.runs.archive import keep_cards, recall_cards
+from kbgate.tasks.tables import rows_of
+from tests.exams import Desk
+
+
+def test_a_card_is_recalled_as_it_was_kept(desk: Desk, tmp_path: Path) -> None:
+    desk.cards[0] |= {"valid_until": "2026-05-31", "topics": ["a", "b"], "metadata": {"n": 3, "to": ["x"]}}
+    desk.case("a")
+    cards = desk.exam({"a": []}).kb.cards
+    keep_cards(tmp_path, "desk", cards)
+    found = recall_cards(tmp_path, "desk", cards["hash"])
+    assert len(found) == 12
+    first = rows_of(cards)[0]
+    assert found[first["hash"]] == {**first, "file": "", "line": 0}
+    assert found[first["hash"]]["valid_until"] == dt.date(2026, 5, 31)
+
+
+def test_what_is_kept_is_not_kept_again(desk: Desk, tmp_path: Path) -> None:
+    desk.case("a")
+    keep_cards(tmp_path, "desk", desk.exam({"a": []}).kb.cards)
+    keep_cards(tmp_path, "desk", desk.exam({"a": []}).kb.cards)
+    assert len(list((tmp_path / "cards" / "desk").iterdir())) == 1
+    desk.cards[3]["text"] = "changed"
+    keep_cards(tmp_path, "desk", desk.exam({"a": []}).kb.cards)
+    assert len(list((tmp_path / "cards" / "desk").iterdir())) == 2
+
+
+def test_what_cannot_be_read_is_as_if_never_seen(desk: Desk, tmp_path: Path) -> None:
+    desk.case("a")
+    cards = desk.exam({"a": []}).kb.cards
+    assert recall_cards(tmp_path, "desk", cards["hash"]) == {}
+    keep_cards(tmp_path, "desk", cards)
+    (kept,) = (tmp_path / "cards" / "desk").iterdir()
+    kept.write_bytes(b"torn")
+    assert recall_cards(tmp_path, "desk", cards["hash"]) == {}
+    keep_cards(tmp_path, "desk", cards)
+    assert len(recall_cards(tmp_path, "desk", cards["hash"])) == 12

@@ -393,7 +393,7 @@ def test_explain_tells_no_ranks_of_another_method_or_day(
 def test_golds_that_there_was_no_time_for_are_counted(
     suite: Path, kbgate: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tasks.studies.diagnosis.PATIENCE", -1.0)
+    monkeypatch.setattr("kbgate.tasks.diagnosis.diagnosis.PATIENCE", -1.0)
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
     assert kbgate("evaluate", suite, "--json") == 1
     told = json.loads(capsys.readouterr().out)["diagnosis"]
@@ -408,7 +408,7 @@ def test_changes_too_many_to_search_name_nobody(suite: Path, home: Path, monkeyp
     moved = [finding for finding in findings_of(suite, home) if finding.gold != card]
     assert moved
     assert {(finding.cause, finding.culprits) for finding in moved} == {("mojibake", (card,))}
-    monkeypatch.setattr("tasks.studies.causes.side_effect._MOST", 0)
+    monkeypatch.setattr("kbgate.tasks.diagnosis.causes.side_effect._MOST", 0)
     for finding in findings_of(suite, home):
         if finding.gold != card:
             assert (finding.cause, finding.culprits, finding.proven) == ("side_effect", (), True)

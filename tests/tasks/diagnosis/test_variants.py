@@ -79,7 +79,7 @@ def test_a_variant_ranks_as_an_index_that_was_built_so(method: str, desk: Desk, 
 
 
 def test_the_lexicon_is_kept_and_read_back(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.studies.lexicon._KEPT_ABOVE", 1)
+    monkeypatch.setattr("kbgate.tasks.diagnosis.lexicon._KEPT_ABOVE", 1)
     desk.cards = knowledge(random.Random(2), 30)
     desk.case("a", gold="c00")
     exam = desk.exam({"a": []})
@@ -90,7 +90,7 @@ def test_the_lexicon_is_kept_and_read_back(desk: Desk, tmp_path: Path, monkeypat
     monkeypatch.setattr("kbgate.tasks.diagnosis.lexicon.terms", lambda *_: pytest.fail("analysed again"))
     assert bm25(question, [(analyse(rows, tmp_path), there)])[0].tolist() == first.tolist()
     monkeypatch.undo()
-    monkeypatch.setattr("tasks.studies.lexicon._KEPT_ABOVE", 1)
+    monkeypatch.setattr("kbgate.tasks.diagnosis.lexicon._KEPT_ABOVE", 1)
     whole = kept.read_bytes()
     for torn in (b"torn", whole[: len(whole) // 2], b""):
         kept.write_bytes(torn)

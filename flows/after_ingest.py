@@ -10,10 +10,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from kbgate.flows import evaluate, publish
-from kbgate.tasks import stages
-from kbgate.tasks.domain import Evaluation
-from kbgate.tasks.results import Judgement
+from kbgate.flows.prefect import as_flow, refuse_foreign_flows
+from kbgate.flows.publish import publish
+from kbgate.tasks import exam, stages
+from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals
+from kbgate.tasks.verdicts import Evaluation, Judgement
 
 
 def run(
@@ -23,20 +24,21 @@ def run(
 
     `batch`, `ids`, `path`: what came in, as its ingest calls it; events bring them as text.
     """
-    inputs = evaluate.load(stages.load_suite(Path(suite)), Path(home))
-    inputs = dataclasses.replace(inputs, announced=stages.announced_ids(ids))
-    material, day = evaluate.prepare(inputs, Path(home)), inputs.suite.day
-    judged = stages.already_judged(inputs, evaluate.fingerprints_of(inputs, material), day, Path(home))
+    refuse_foreign_flows()
+    inputs = exam.load(stages.load_suite(Path(suite)), Path(home))
+    inputs = dataclasses.replace(inputs, announced=announced_ids(ids))
+    material = exam.prepare(inputs, Path(home))
+    judged = already_judged(inputs, exam.fingerprints_of(inputs, material), inputs.suite.day, Path(home))
     if judged is not None:
         return judged
-    evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home))
-    came = " ".join(part for part in (str(batch or ""), f"({path})" if path else "") if part)
-    evaluation = dataclasses.replace(evaluation, arrivals=stages.arrivals(inputs, Path(home), came))
-    publish.publish(evaluation, Path(home))
+    evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home))
+    ingest = " ".join(part for part in (str(batch or ""), f"({path})" if path else "") if part)
+    evaluation = dataclasses.replace(evaluation, arrivals=arrivals(inputs, Path(home), ingest))
+    publish(evaluation, Path(home))
     return evaluation
 
 
 def __getattr__(name: str) -> Any:
     if name == "after_ingest":
-        return publish.as_flow(run, name)
+        return as_flow(run, name)
     raise AttributeError(name)

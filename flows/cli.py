@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from kbgate.flows import cli_baseline, cli_diagnosis, cli_evidence, cli_moments, cli_promotion, publish
-from kbgate.flows import evaluate as exam
-from kbgate.flows.options import EXIT_CODES, SuiteFolder
-from kbgate.flows.terminal import complain, console, print_verdict
+from kbgate.flows import cli_baseline, cli_diagnosis, cli_evidence, cli_lists, cli_moments, cli_promotion
+from kbgate.flows import evaluate as evaluations
+from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.prefect import call
+from kbgate.flows.terminal import complain, print_verdict
 from kbgate.tasks.errors import InputError, KbgateError, Problem
 
 app = typer.Typer(
@@ -38,11 +37,11 @@ def evaluate(
 ) -> int:
     """Evaluate a knowledge base against its baseline and print the verdict."""
     floors = _floors(floor or [])
-    evaluation = publish.call(exam, "evaluate", suite=str(suite), fast=fast, floors=floors, home=str(exam.home()))
+    evaluation = call(evaluations, evaluations.run, suite=str(suite), fast=fast, floors=floors, home=str(home()))
     if as_json:
         print((evaluation.folder / "verdict.json").read_text(encoding="utf-8"), end="")
     print_verdict(evaluation)
-    return int(evaluation.exit_code)
+    return evaluation.exit_code
 
 
 def _floors(texts: list[str]) -> dict[str, float]:
@@ -64,43 +63,17 @@ def _floors(texts: list[str]) -> dict[str, float]:
 @app.command(epilog=EXIT_CODES)
 def check(suite: SuiteFolder) -> int:
     """Check settings, cards, cases and baseline, without asking anything: every mistake at once, with file and line."""
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
 
-    settings = stages.load_suite(suite)
-    kb, golden = stages.load_cards(settings), stages.load_golden(settings)
-    problems: list[Problem] = []
-    try:
-        stages.check_inputs(settings, kb, golden, None, strict=True)
-    except InputError as error:
-        problems += error.problems
-    try:
-        stages.read_baseline(settings)
-    except InputError as error:
-        problems += error.problems
-    problems += kb.problems if settings.kb.on_bad_card == "reject" else ()
-    if problems:
-        raise InputError(problems)
+    inputs = exam.check(stages.load_suite(suite))
+    golden = inputs.golden
     unasked = f", {golden.unjudged} questions without judgment left out" if golden.unjudged else ""
-    print(f"{settings.name}: {len(kb.cards)} cards, {len(golden.cases)} cases{unasked}; nothing to mend")
+    cards, cases = len(inputs.kb.cards), len(golden.cases)
+    print(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; nothing to mend")
     return 0
 
 
-@app.command()
-def metrics() -> int:
-    """List every metric: what it says, its direction, its source."""
-    from kbgate.tasks import stages
-
-    table = Table("metric", "better", "range", "unit", "version", "what it says", "source", box=None, pad_edge=False)
-    for name in sorted([*stages.METRICS, *stages.AGGREGATES]):
-        part, _ = stages.metric_of(name)
-        span = f"{part.low:g} to {part.high:g}"
-        shown = f"{name}@k" if part.at_k else name
-        better = "higher" if part.higher_is_better else "lower"
-        table.add_row(shown, better, span, part.unit, str(part.version), part.summary, part.source)
-    console(sys.stdout).print(table)
-    return 0
-
-
+cli_lists.add_to(app)
 cli_diagnosis.add_to(app)
 cli_evidence.add_to(app)
 cli_moments.add_to(app)

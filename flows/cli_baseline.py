@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kbgate.flows import evaluate as exam
-from kbgate.flows import publish
-from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
+from kbgate.flows import evaluate as evaluations
+from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder, home
+from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_verdict
 from kbgate.tasks.errors import InputError, Problem
 
@@ -28,13 +28,13 @@ def update(
     ] = False,
 ) -> int:
     """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
-    from kbgate.tasks import stages
+    from kbgate.tasks.baseline.files import write_baseline
 
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
-    evaluation = publish.call(exam, "evaluate", suite=str(suite), home=str(exam.home()))
+    evaluation = call(evaluations, evaluations.run, suite=str(suite), home=str(home()))
     print_verdict(evaluation)
-    accepted = stages.write_baseline(evaluation, reason, accept_regression, anchor)
+    accepted = write_baseline(evaluation, reason, accept_regression, anchor)
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
     return 0
 
@@ -47,7 +47,8 @@ def show(suite: SuiteFolder) -> int:
     baseline = stages.read_baseline(stages.load_suite(suite))
     if baseline is None:
         raise InputError([Problem(str(suite), 0, f'has no baseline; next: kbgate baseline update {suite} --reason "..."')])
-    print(json.dumps(baseline.summary, indent=2, ensure_ascii=False, sort_keys=True))
+    summary = baseline.summary.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    print(json.dumps(summary, indent=2, ensure_ascii=False, sort_keys=True))
     return 0
 
 
@@ -55,8 +56,9 @@ def show(suite: SuiteFolder) -> int:
 def diff(suite: SuiteFolder, ref: Annotated[str, typer.Option("--ref", help="The commit to compare with.")] = "HEAD") -> int:
     """Compare the baseline in the working tree with a committed one, as a review would read it."""
     from kbgate.tasks import stages
+    from kbgate.tasks.baseline.review import baseline_at, diff_baselines
 
     settings = stages.load_suite(suite)
-    lines = stages.diff_baselines(stages.baseline_at(settings, ref), stages.read_baseline(settings), settings)
+    lines = diff_baselines(baseline_at(settings, ref), stages.read_baseline(settings), settings)
     print("\n".join(lines) if lines else f"the baseline is that of {ref}")
     return 0

@@ -7,14 +7,18 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from kbgate.flows import evaluate as exam
-from kbgate.flows.options import EXIT_CODES, SuiteFolder
-from kbgate.flows.terminal import console
+from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.terminal import console, table_of
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from kbgate.tasks.diagnosis.explanation import Explanation
+    from kbgate.tasks.studies.drill import Drill
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,20 +34,60 @@ def explain(
     case: Annotated[str, typer.Argument(metavar="CASE", help="A case's id.")],
 ) -> int:
     """Tell the whole story of one case: what it finds, and why each gold it misses is missing, with the proof."""
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
     from kbgate.tasks.diagnosis import explanation
 
-    inputs = exam.load(stages.load_suite(suite), exam.home())
-    cases = inputs.golden.cases[inputs.golden.cases["id"] == case].reset_index(drop=True)
-    if cases.empty:
-        known = did_you_mean(case, inputs.golden.cases["id"])
-        raise InputError([Problem(str(suite), 0, f"has no case '{case}'; {known}")])
-    material = exam.prepare(inputs, exam.home())
-    vectors = stages.embed_queries(inputs.suite, material.model, cases, exam.home() / "vectors")
-    day = inputs.suite.day
-    for line in explanation.explain_case(inputs, material, cases, vectors, day, exam.home()):
-        print(line)
+    inputs = exam.load(stages.load_suite(suite), home())
+    cases = inputs.golden.cases
+    if case not in cases:
+        raise InputError([Problem(str(suite), 0, f"has no case '{case}'; {did_you_mean(case, cases)}")])
+    material = exam.prepare(inputs, home())
+    asked = {case: cases[case]}
+    vectors = exam.embed(inputs, material, asked, home())
+    _print_explanation(explanation.explain_case(inputs, material, asked, vectors, inputs.suite.day, home()))
     return 0
+
+
+def _print_explanation(explanation: Explanation) -> None:
+    """One case: its top k, then each gold it misses with the cause and the evidence in numbers."""
+    out = console(sys.stdout)
+    out.print(Text(f"{explanation.case}: {explanation.query}", style="bold"))
+    out.print(Text(f"  {explanation.about}; ranks are {explanation.ranks_from}"))
+    out.print(Text(f"top {explanation.top_k}:"))
+    top = ((str(hit.rank), hit.card, ", ".join(hit.marks), hit.title) for hit in explanation.top)
+    out.print(table_of(("rank", "card", "", "title"), top))
+    for gold in explanation.golds:
+        if isinstance(gold, str):
+            out.print(Text(gold))
+            continue
+        finding = gold.finding
+        proof = "" if finding.cause == "unknown" else f" ({'proven' if finding.proven else 'not proven'})"
+        out.print(Text(f"missing: {finding.gold}: {gold.title}", style="bold"))
+        out.print(Text(f"  {finding.cause}{proof}: {finding.sentence}"))
+        evidence = ((name, "not found" if value is None else f"{value:g}") for name, value in finding.evidence.items())
+        out.print(table_of(("evidence", ""), evidence))
+        if gold.above:
+            out.print(table_of(("above it", "", "title"), ((card.since, card.card, card.title) for card in gold.above)))
+
+
+def _print_drill(drill: Drill) -> None:
+    """A drill: one row a fault, then what nobody noticed and what nobody would see."""
+    from kbgate.tasks.studies.drill import rate, rows_of, summary_lines
+
+    rows = (
+        (
+            row.fault,
+            str(row.made),
+            str(row.equivalent),
+            rate(row.noticed, row.real),
+            rate(row.right, row.noticed),
+            ", ".join(f"{cause} {count}" for cause, count in row.causes) if row.fault != "all" else "",
+        )
+        for row in rows_of(drill)
+    )
+    console(sys.stdout).print(table_of(("fault", "made", "equivalent", "noticed", "named rightly", "causes named"), rows))
+    for line in summary_lines(drill):
+        print(line)
 
 
 def drill(
@@ -56,21 +100,21 @@ def drill(
     """Make known faults on copies of a suite: what does the gate notice, the diagnosis name, and nobody see?"""
     from rich.progress import Progress
 
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
+    from kbgate.tasks.records import write_text
     from kbgate.tasks.studies import drill as drills
 
-    inputs = exam.load(stages.load_suite(suite), exam.home())
+    inputs = exam.load(stages.load_suite(suite), home())
     with Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("drill", total=sample)
-        found = drills.drill(
-            inputs, inputs.suite.day.isoformat(), exam.home(), sample, seed, cards,
+        result = drills.drill(
+            inputs, inputs.suite.day.isoformat(), home(), sample, seed, cards,
             lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
-    for line in drills.lines_of(found):
-        print(line)
+    _print_drill(result)
     if file is not None:
-        stages.write_text(file, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
-    return 1 if any(mutant.missed for mutant in found.mutants) else 0
+        write_text(file, json.dumps(dataclasses.asdict(result), indent=2, ensure_ascii=False) + "\n")
+    return 1 if any(mutant.missed for mutant in result.mutants) else 0
 
 
 def inspect(
@@ -78,18 +122,16 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print every observation with all its cards.")] = False,
 ) -> int:
     """Say what became of the cards: rejected, cut off, split, without description, expired, doubled, unreadable."""
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
     from kbgate.tasks.studies import ingestion
 
-    inputs = exam.load(stages.load_suite(suite), exam.home())
-    material = exam.prepare(inputs, exam.home())
-    chunks = stages.chunk(inputs.suite, inputs.kb)
-    found = ingestion.inspect(inputs, material, chunks, inputs.suite.day)
+    inputs = exam.load(stages.load_suite(suite), home())
+    material = exam.prepare(inputs, home())
+    observations = ingestion.inspect(inputs, material, stages.chunk(inputs.suite, inputs.kb), inputs.suite.day)
     if as_json:
-        print(json.dumps([dataclasses.asdict(observation) for observation in found], indent=2, ensure_ascii=False))
+        print(json.dumps([dataclasses.asdict(one) for one in observations], indent=2, ensure_ascii=False))
     else:
-        for observation in found:
-            print(f"{observation.name:<22} {observation.sentence}")
+        console(sys.stdout).print(table_of(("what", "how it is"), ((one.name, one.sentence) for one in observations)))
     return 0
 
 
@@ -98,14 +140,13 @@ def import_labels(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A label_review.csv with yes or no in its column `same`.")],
 ) -> int:
     """Write every yes of a filled-in label review into golden.jsonl: that card is as good an answer from now on."""
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
     from kbgate.tasks.diagnosis import labels
 
-    inputs = exam.load(stages.load_suite(suite), exam.home())
-    found = labels.import_labels(inputs, file)
-    for case, card in found.added:
+    imported = labels.import_labels(exam.load(stages.load_suite(suite), home()), file)
+    for case, card in imported.added:
         print(f"{case}: '{card}' is gold too")
-    print(f"{len(found.added)} added, {found.refused} refused, {found.open} still open")
-    if found.added:
+    print(f"{len(imported.added)} added, {imported.refused} refused, {imported.open} still open")
+    if imported.added:
         print(f"next: kbgate evaluate {shlex.quote(str(suite))}; these cases were edited and need a new baseline")
     return 0

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kbgate.flows import evaluate as exam
-from kbgate.flows.options import EXIT_CODES, SuiteFolder
-from kbgate.tasks.errors import InputError, Problem
+from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,21 +24,18 @@ def verify(
     ] = None,
 ) -> int:
     """Recompute a run's scores, comparison and verdict from its rankings, and say what its files say otherwise."""
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
+    from kbgate.tasks.runs import verification
 
-    document = stages.read_verdict(run)
-    given = document.get("inputs")
-    if not isinstance(given, dict):
-        raise InputError([Problem(str(run / "verdict.json"), 0, "says nothing of its inputs; name the folder of a run")])
-    floors = {str(name): float(value) for name, value in dict(given.get("floors") or {}).items()}
-    settings = stages.load_suite(suite or Path(str(given.get("suite"))), floors)
-    differences = stages.verify(run, document, exam.load(settings, exam.home()))
+    document = verification.read_verdict(run)
+    settings = stages.load_suite(suite or Path(document.inputs.suite), document.inputs.floors)
+    differences = verification.verify(run, document, exam.load(settings, home()))
     for sentence in differences:
         print(sentence)
     if differences:
         print(f"{len(differences)} differences: the run does not say what its rankings say")
         return 1
-    print(f"all {len(document['figures'])} figures and the verdict {document['verdict']} follow from the rankings of {run}")
+    print(f"all {len(document.figures)} figures and the verdict {document.verdict} follow from the rankings of {run}")
     return 0
 
 
@@ -50,18 +45,20 @@ def calibrate(
     write: Annotated[bool, typer.Option("--write", help="Write calibration.json into the suite's folder.")] = False,
 ) -> int:
     """Say what a verdict of this suite is worth: its noise, its false alarms, the falls it can see; proposes limits."""
-    from kbgate.tasks import stages
+    from kbgate.tasks import exam, stages
+    from kbgate.tasks.inputs.subset import select_fast
+    from kbgate.tasks.records import write_text
+    from kbgate.tasks.runs.history import read_history
     from kbgate.tasks.studies import calibration
 
-    inputs = exam.load(stages.load_suite(suite), exam.home())
-    material = exam.prepare(inputs, exam.home())
+    inputs = exam.load(stages.load_suite(suite), home())
+    material = exam.prepare(inputs, home())
     cases, settings = inputs.golden.cases, inputs.suite
-    vectors = stages.embed_queries(settings, material.model, cases, exam.home() / "vectors")
-    fast = stages.select_fast(cases, settings.fast)
-    lines = stages.read_history(exam.home(), settings.name)
-    found = calibration.calibrate(inputs, material, vectors, fast, settings.day, lines, repeats)
-    for line in calibration.lines_of(found):
+    vectors = exam.embed(inputs, material, cases, home())
+    fast, history = select_fast(cases, settings.fast), read_history(home(), settings.name)
+    result = calibration.calibrate(inputs, material, vectors, fast, settings.day, history, repeats)
+    for line in calibration.lines_of(result):
         print(line)
     if write:
-        stages.write_text(settings.folder / "calibration.json", json.dumps(calibration.told(found), indent=2) + "\n")
+        write_text(settings.folder / "calibration.json", json.dumps(calibration.as_json(result), indent=2) + "\n")
     return 0

@@ -9,11 +9,11 @@ from uuid import uuid4
 
 import typer
 
-from kbgate.flows import after_ingest, publish
-from kbgate.flows import evaluate as exam
+from kbgate.flows import after_ingest
 from kbgate.flows import nightly as nights
 from kbgate.flows import pull_request as pull_requests
-from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result
 from kbgate.tasks.errors import KbgateError
 
@@ -32,10 +32,10 @@ def nightly(
     folder: Folder = "baselines",
 ) -> int:
     """Evaluate every suite in full; one that errs stops no other, and the night is green only if all are."""
-    summary = publish.call(nights, "nightly", suites=suites or None, folder=folder, home=str(exam.home()))
-    for row in summary.rows:
+    night = call(nights, nights.run, suites=suites or None, folder=folder, home=str(home()))
+    for row in night.rows:
         print(f"{row.verdict:12} {row.suite}: {row.worst}")
-    return int(summary.exit_code)
+    return night.exit_code
 
 
 def ingested(
@@ -49,7 +49,7 @@ def ingested(
         event = _emit(str(suite), {"batch": batch, "ids": ids, "path": path})
         print(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
         return 0
-    result = after_ingest.run(str(suite), batch, ids, path, str(exam.home()))
+    result = after_ingest.run(str(suite), batch, ids, path, str(home()))
     print_result(result)
     return result.exit_code
 
@@ -91,16 +91,15 @@ def pull_request(
     baseline_ref: Annotated[str, typer.Option("--baseline-ref", help="The target branch, such as origin/main.")],
 ) -> int:
     """Examine a checked-out change by the target branch's baseline and gates; writes comment.md."""
-    given = {"suite": str(suite), "baseline_ref": baseline_ref, "home": str(exam.home())}
-    result = publish.call(pull_requests, "pull_request", **given)
+    result = call(pull_requests, pull_requests.run, suite=str(suite), baseline_ref=baseline_ref, home=str(home()))
     print_result(result)
     print(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)
-    return int(result.exit_code)
+    return result.exit_code
 
 
 def serve(folder: Folder = "baselines") -> int:
     """Serve the four flows from this process, without a worker: nightly at 02:30, and after each `kb.ingested`."""
     from kbgate.flows.serve import serve_all
 
-    serve_all(folder, str(exam.home()))
+    serve_all(folder, str(home()))
     return 0

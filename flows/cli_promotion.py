@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from kbgate.flows import evaluate as exam
-from kbgate.flows import promote as promotion
-from kbgate.flows import publish
-from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
+from kbgate.flows import promote as promotions
+from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder, home
+from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result, print_verdict
 from kbgate.tasks.errors import InputError, Problem
 
@@ -31,11 +30,11 @@ def promote(
     """Build the candidate in production, examine it there, and serve it if it passes."""
     if update_baseline and not reason.strip():
         raise InputError([Problem("--reason", 0, "is missing; --update-baseline needs one")])
-    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason, "home": str(exam.home())}
-    result = publish.call(promotion, "promote", **given)
+    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason, "home": str(home())}
+    result = call(promotions, promotions.run, **given)
     print_verdict(result.evaluation)
     print_result(result)
-    return int(result.exit_code)
+    return result.exit_code
 
 
 def rollback(
@@ -43,11 +42,13 @@ def rollback(
 ) -> int:
     """Serve an earlier build again."""
     from kbgate.tasks import stages
+    from kbgate.tasks.production.pointer import locked, open_production
+    from kbgate.tasks.production.promotion import roll_back
 
     settings = stages.load_suite(suite)
-    production = stages.open_production(settings, exam.home())
-    with stages.locked(production):
-        target = stages.roll_back(production, settings, to, dt.datetime.now(dt.UTC))
+    production = open_production(settings, home())
+    with locked(production):
+        target = roll_back(production, settings, to, dt.datetime.now(dt.UTC))
     print(f"{target.build} is served")
     return 0
 
@@ -55,15 +56,17 @@ def rollback(
 def status(suite: SuiteFolder) -> int:
     """Print what is served, since when, by which verdict, and what is kept to return to."""
     from kbgate.tasks import stages
+    from kbgate.tasks.production.pointer import open_production
+    from kbgate.tasks.production.promotion import opens
 
-    production = stages.open_production(stages.load_suite(suite), exam.home())
+    production = open_production(stages.load_suite(suite), home())
     pointer = production.read()
     if pointer.target is None:
         print(f"nothing is served; next: kbgate promote {suite}")
         return 0
-    stages.opens(production, pointer.target)
+    opens(production, pointer.target)
     print(f"served: {pointer.target.build}")
-    print(f"  since {pointer.target.promoted}, verdict {pointer.target.verdict.get('verdict')}")
+    print(f"  since {pointer.target.promoted}, verdict {pointer.target.verdict.verdict}")
     print(f"  at {pointer.target.place}")
     for old in pointer.previous:
         print(f"kept: {old.build}, promoted {old.promoted}")
@@ -77,15 +80,19 @@ def gate(
 ) -> int:
     """Say whether a verdict opens the door for an index: refuses red, fast, foreign, other-policy and stale ones."""
     from kbgate.tasks import stages
+    from kbgate.tasks.gate.policy import policy_fingerprint
+    from kbgate.tasks.index.fingerprint import golden_fingerprint
+    from kbgate.tasks.production.promotion import check_verdict
+    from kbgate.tasks.schema import Fingerprints
 
     settings = stages.load_suite(suite)
     golden, baseline = stages.load_golden(settings), stages.read_baseline(settings)
-    current = {
-        "index": index_fingerprint,
-        "golden": stages.golden_fingerprint(golden.cases),
-        "policy": stages.policy_fingerprint(settings),
-        "baseline": baseline.fingerprint if baseline else "",
-    }
-    document = stages.check_verdict(verdict, settings, current, dt.datetime.now(dt.UTC))
-    print(f"open: {document['verdict']} of run {document['run']}", file=sys.stderr)
+    current = Fingerprints(
+        index=index_fingerprint,
+        golden=golden_fingerprint(golden.cases),
+        policy=policy_fingerprint(settings),
+        baseline=baseline.fingerprint if baseline else "",
+    )
+    document = check_verdict(verdict, settings, current, dt.datetime.now(dt.UTC))
+    print(f"open: {document.verdict} of run {document.run}", file=sys.stderr)
     return 0

@@ -5,32 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kbgate.flows import evaluate, publish
-from kbgate.tasks import stages
+from kbgate.flows import evaluate
+from kbgate.flows.prefect import as_flow, call
+from kbgate.flows.publish import publish_night
 from kbgate.tasks.errors import KbgateError
-from kbgate.tasks.results import NightlyRow, Summary
+from kbgate.tasks.inputs.suite import find_suites
+from kbgate.tasks.runs.runfiles import summarise
+from kbgate.tasks.verdicts import Night, NightlyRow, VerdictName
 
 
-def run(suites: list[str] | None = None, folder: str = "baselines", home: str = ".kbgate") -> Summary:
+def run(suites: list[str] | None = None, folder: str = "baselines", home: str = ".kbgate") -> Night:
     """Evaluate the suites named, or every one under `folder`; returns one row each."""
-    found = suites or stages.find_suites(Path(folder))
-    if not found:
+    names = suites or find_suites(Path(folder))
+    if not names:
         raise KbgateError(f"no suite under {folder}: a night that examined nothing is not green")
-    summary = Summary(tuple(_examined(suite, home) for suite in found))
-    publish.publish_summary(summary, Path(home))
-    return summary
+    night = Night(tuple(_row(suite, home) for suite in names))
+    publish_night(night, Path(home))
+    return night
 
 
-def _examined(suite: str, home: str) -> NightlyRow:
+def _row(suite: str, home: str) -> NightlyRow:
     try:
-        evaluation = publish.call(evaluate, "evaluate", suite=suite, home=home)
+        evaluation = call(evaluate, evaluate.run, suite=suite, home=home)
     except Exception as error:
-        said = str(error).split("\n")[0] or type(error).__name__
-        return NightlyRow(suite, "ERROR", getattr(error, "exit_code", 4), said)
-    return stages.summarise(suite, evaluation)
+        sentence = str(error).split("\n")[0] or type(error).__name__
+        return NightlyRow(suite, VerdictName.ERROR, getattr(error, "exit_code", 4), sentence)
+    return summarise(suite, evaluation)
 
 
 def __getattr__(name: str) -> Any:
     if name == "nightly":
-        return publish.as_flow(run, name)
+        return as_flow(run, name)
     raise AttributeError(name)

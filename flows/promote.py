@@ -10,38 +10,42 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kbgate.flows import evaluate, publish
-from kbgate.tasks import stages
+from kbgate.flows.prefect import as_flow, refuse_foreign_flows
+from kbgate.flows.publish import publish
+from kbgate.tasks import exam, stages
+from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
 from kbgate.tasks.errors import InputError, Problem
-from kbgate.tasks.results import Promotion
+from kbgate.tasks.production.pointer import candidate, locked, open_production, sweep
+from kbgate.tasks.verdicts import Promotion
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = ".kbgate") -> Promotion:
-    """Build, examine and promote one suite; production is untouched unless the verdict is PASS or WARN."""
+    """Build, evaluate and promote one suite; production is untouched unless the verdict is PASS or WARN."""
+    refuse_foreign_flows()
     if update_baseline and not reason.strip():
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
     settings = stages.load_suite(Path(suite))
-    production = stages.open_production(settings, Path(home))
-    with stages.locked(production):
-        stages.sweep(production)
-        inputs = evaluate.load(settings, Path(home))
-        material = evaluate.prepare(inputs, Path(home))
-        host = partial(stages.candidate, production)
-        evaluation = evaluate.examine(inputs, material, inputs.golden.cases, Path(home), host=host)
+    production = open_production(settings, Path(home))
+    with locked(production):
+        sweep(production)
+        inputs = exam.load(settings, Path(home))
+        material = exam.prepare(inputs, Path(home))
+        host = partial(candidate, production)
+        evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), host=host)
         try:
-            publish.publish(evaluation, Path(home))
+            publish(evaluation, Path(home))
             if update_baseline and evaluation.exit_code == 0:
-                stages.may_be_accepted(evaluation, False)  # said before anything moves
+                may_be_accepted(evaluation, False)  # said before anything moves
             promotion = stages.promote(production, evaluation, dt.datetime.now(dt.UTC))
         except BaseException:
-            stages.sweep(production)  # a candidate that is not served does not stay, one that is served does
+            sweep(production)  # a candidate that is not served does not stay, one that is served does
             raise
         if update_baseline and promotion.promoted:
-            stages.write_baseline(evaluation, reason, False)
+            write_baseline(evaluation, reason, False)
     return promotion
 
 
 def __getattr__(name: str) -> Any:
     if name == "promote":
-        return publish.as_flow(run, name)
+        return as_flow(run, name)
     raise AttributeError(name)

@@ -9,39 +9,43 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kbgate.flows import evaluate, publish
-from kbgate.tasks import stages
-from kbgate.tasks.domain import Evaluation, Inputs, Material
-from kbgate.tasks.results import PullRequest
+from kbgate.flows.prefect import as_flow, refuse_foreign_flows
+from kbgate.flows.publish import publish, publish_comment
+from kbgate.tasks import exam, stages
+from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
+from kbgate.tasks.domain import Inputs, Material, Mode
+from kbgate.tasks.inputs.subset import select_fast
+from kbgate.tasks.verdicts import Evaluation, PullRequest
 
 
 def run(suite: str, baseline_ref: str, home: str = ".kbgate") -> PullRequest:
-    """Examine a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report."""
+    """Evaluate a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report."""
+    refuse_foreign_flows()
     own = stages.load_suite(Path(suite))
-    judged_by = stages.suite_at(own, baseline_ref)
-    inputs = evaluate.load(judged_by, Path(home), baseline_ref)
-    edits = stages.edits_policy(own, baseline_ref, inputs.baseline)
-    material = evaluate.prepare(inputs, Path(home))
+    judged_by = suite_at(own, baseline_ref)
+    inputs = exam.load(judged_by, Path(home), baseline_ref)
+    edits = edits_policy(own, baseline_ref, inputs.baseline)
+    material = exam.prepare(inputs, Path(home))
     subset = deciding = _subset(inputs, material, Path(home))
     if subset.exit_code != 0:
-        deciding = evaluate.examine(inputs, material, inputs.golden.cases, Path(home))
-    result = PullRequest(subset, deciding, stages.rejudge(own, deciding) if edits else None, baseline_ref)
-    publish.publish(deciding, Path(home))
-    publish.publish_comment(result)
+        deciding = exam.evaluate(inputs, material, inputs.golden.cases, Path(home))
+    result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref)
+    publish(deciding, Path(home))
+    publish_comment(result)
     return result
 
 
 def _subset(inputs: Inputs, material: Material, home: Path) -> Evaluation:
     """The stratified subset, and beside it whatever the change may touch."""
     cases, suite = inputs.golden.cases, inputs.suite
-    fast = set(stages.select_fast(cases, suite.fast)["id"])
-    vectors = stages.embed_queries(suite, material.model, cases, home / "vectors")
-    touched = set(stages.touched_cases(inputs, material, vectors, suite.day)) - fast
-    asked = cases[cases["id"].isin(fast | touched)].reset_index(drop=True)
-    return evaluate.examine(inputs, material, asked, home, "fast", touched=tuple(sorted(touched)))
+    fast = select_fast(cases, suite.fast)
+    vectors = exam.embed(inputs, material, cases, home)
+    touched = set(stages.touched_cases(inputs, material, vectors, suite.day)) - set(fast)
+    asked = {name: case for name, case in cases.items() if name in fast or name in touched}
+    return exam.evaluate(inputs, material, asked, home, mode=Mode.FAST, touched=tuple(sorted(touched)))
 
 
 def __getattr__(name: str) -> Any:
     if name == "pull_request":
-        return publish.as_flow(run, name)
+        return as_flow(run, name)
     raise AttributeError(name)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kbgate.tasks.domain import Evaluation
 from kbgate.tasks.errors import KbgateError
-from kbgate.tasks.results import Result
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.tables import Figure
+from kbgate.tasks.verdicts import Evaluation, Result, VerdictName
 
-_COLOURS = {"PASS": "green", "WARN": "yellow", "BLOCK": "red", "INCONCLUSIVE": "magenta", "ERROR": "red"}
-
-
+_COLOURS = {
+    VerdictName.PASS: "green",
+    VerdictName.WARN: "yellow",
+    VerdictName.BLOCK: "red",
+    VerdictName.INCONCLUSIVE: "magenta",
+    VerdictName.ERROR: "red",
+}
 _LINES = 8
+"""Groups of a diagnosis that are told before the report tells the rest."""
 
 
-def console(stream: Any) -> Console:
+def console(stream: TextIO) -> Console:
     """A console; off a terminal a line is as long as it must be: nothing is cut for a width that is not there."""
     wide = None if stream.isatty() else 400
     return Console(file=stream, highlight=False, soft_wrap=not stream.isatty(), width=wide)
@@ -37,23 +42,20 @@ def print_verdict(evaluation: Evaluation) -> None:
         out.print(Text(f"  why: {group.sentence}"))
     if evaluation.diagnosis.trouble:
         out.print(Text(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
-    blind = exam.comparison.blind_spot(exam.run.method, f"contract@{exam.suite.top_k}")
+    blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
     if blind:
         out.print(Text(f"  {blind}"))
-    figures = exam.comparison.figures
-    own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] == "")]
-    table = Table("metric", "baseline", "current", "delta", "n", box=None, pad_edge=False)
-    for row in rows_of(own):
-        if row["n"] and (row["metric"].endswith(f"@{exam.suite.top_k}") or "@" not in row["metric"]):
-            shown = (_figure(row["baseline"]), _figure(row["current"]), _figure(row["delta"], "+"))
-            table.add_row(row["metric"], *shown, str(row["n"]))
-    out.print(table)
+    rows = [row for row in exam.comparison.of(exam.run.method) if row.n and row.figure.k in (None, exam.suite.top_k)]
+    shown = [
+        (str(row.figure), _number(row.baseline), _number(row.current), _number(row.delta, "+"), str(row.n)) for row in rows
+    ]
+    out.print(table_of(("metric", "baseline", "current", "delta", "n"), shown))
     out.print(Text(f"report: {evaluation.folder / 'report.md'}"))
 
 
 def print_result(result: Result) -> None:
     """The verdict of any flow, in a line."""
-    console(sys.stderr).print(Text(result.name, style=f"bold {_COLOURS[result.name]}"), Text(result.said))
+    console(sys.stderr).print(Text(result.name, style=f"bold {_COLOURS[result.name]}"), Text(result.summary))
 
 
 def complain(error: KbgateError) -> int:
@@ -64,5 +66,13 @@ def complain(error: KbgateError) -> int:
     return error.exit_code
 
 
-def _figure(value: float, sign: str = "") -> str:
-    return "-" if value != value else f"{value:{sign}.3f}"
+def table_of(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Rows as a table without lines: texts as they are, nothing read as markup."""
+    table = Table(*head, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "-" if value is None else f"{value:{sign}.3f}"

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kbgate.reports.view import view
-from kbgate.tasks.domain import Evaluation
-from kbgate.tasks.results import PullRequest
+from kbgate.tasks.runs.document import VerdictDocument
+from kbgate.tasks.runs.parts import FigurePart
+from kbgate.tasks.verdicts import Evaluation, PullRequest
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments of 65,536 characters."""
@@ -23,7 +26,7 @@ _LINKING = re.compile(r"(?i)((?<!\w)[@#]|www|://)(?=\S)")
 """What makes a mention, a reference or a bare link; a backslash does not stop these, an invisible character does."""
 
 
-def render_markdown(evaluation: Evaluation, document: dict[str, Any]) -> str:
+def render_markdown(evaluation: Evaluation, document: VerdictDocument) -> str:
     """The report of one evaluation, from its verdict document; ends with one line end."""
     environment = _environment()
     names = sorted(path.name for path in (_TEMPLATES / "report.md").glob("*.md.j2"))
@@ -32,7 +35,7 @@ def render_markdown(evaluation: Evaluation, document: dict[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def render_comment(result: PullRequest, document: dict[str, Any]) -> str:
+def render_comment(result: PullRequest, document: VerdictDocument) -> str:
     """The comment on a pull request, under 60,000 characters whatever the input."""
     reasons = result.deciding.verdict.reasons
     context = {
@@ -51,7 +54,7 @@ def render_comment(result: PullRequest, document: dict[str, Any]) -> str:
     return text[: COMMENT_LIMIT - 100].rpartition("\n")[0] + "\n\nCut here; the run's report.md has the whole.\n"
 
 
-def _environment() -> Any:
+def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     # Markdown is no HTML: autoescape would print &amp;#39;. Every foreign text goes through the filter `safe_text`.
@@ -68,7 +71,7 @@ def safe_text(value: object, limit: int = 200) -> str:
     text = " ".join(text.split())
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    return _LINKING.sub("\\1\u200b", _SPECIAL.sub(lambda found: "\\" + found.group(), text))
+    return _LINKING.sub("\\1\u200b", _SPECIAL.sub(lambda match: "\\" + match.group(), text))
 
 
 def figure(value: float | None) -> str:
@@ -76,12 +79,12 @@ def figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def interval(row: Mapping[str, Any]) -> str:
+def interval(row: FigurePart) -> str:
     """The 95 % interval of a row: of its delta, of its current figure where it has none."""
-    if row["low"] is None:
+    if row.low is None:
         return "–"
-    show = figure if row["delta"] is None else signed
-    return f"{show(row['low'])} to {show(row['high'])}"
+    show = figure if row.delta is None else signed
+    return f"{show(row.low)} to {show(row.high)}"
 
 
 def signed(value: float | None) -> str:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from kbgate.tasks.domain import Evaluation
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.metrics import figure_of
+from kbgate.tasks.results import Change, ChangeKind
+from kbgate.tasks.runs.document import VerdictDocument
+from kbgate.tasks.runs.parts import FigurePart
+from kbgate.tasks.settings import GATED_COUNTS
+from kbgate.tasks.tables import REFERENCE, Figure
+from kbgate.tasks.verdicts import Evaluation, Reason
 
 _CHANGES = (
-    ("newly_failing", "Newly failing", "passed in the baseline, fails now"),
-    ("slipped", "Slipped", "just below the cut, inside the slack"),
-    ("unbaselined_failing", "New and failing", "not in the baseline, fails"),
-    ("access_widened", "Access widened", "gold that was hidden from its asker is visible now"),
-    ("newly_passing", "Newly passing", "failed in the baseline, passes now"),
+    (ChangeKind.NEWLY_FAILING, "Newly failing", "passed in the baseline, fails now"),
+    (ChangeKind.SLIPPED, "Slipped", "just below the cut, inside the slack"),
+    (ChangeKind.UNBASELINED_FAILING, "New and failing", "not in the baseline, fails"),
+    (ChangeKind.ACCESS_WIDENED, "Access widened", "gold that was hidden from its asker is visible now"),
+    (ChangeKind.NEWLY_PASSING, "Newly passing", "failed in the baseline, passes now"),
 )
 _ROWS = 100
 """Cases a table lists before it points to verdict.json."""
+_SLICED = ("kind", "language", "attack", "intent")
+"""What the report's own tables are cut by."""
 
 
-@dataclass(frozen=True)
-class Change:
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
     """A case that changed sides."""
 
     case: str
@@ -33,105 +39,96 @@ class Change:
     """(card, rank in the baseline, rank now)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChangeTable:
     """The cases that changed in one way."""
 
     title: str
     meaning: str
-    rows: tuple[Change, ...]
+    rows: tuple[ChangeRow, ...]
     total: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class View:
     """What the templates see."""
 
     headline: str
     first: str
-    reasons: tuple[Any, ...]
+    reasons: tuple[Reason, ...]
     changes: tuple[ChangeTable, ...]
-    figures: tuple[dict[str, Any], ...]
+    figures: tuple[FigurePart, ...]
     """Gated or at the verdict's k, over all cases."""
-    other_figures: tuple[dict[str, Any], ...]
-    slices: tuple[tuple[str, tuple[dict[str, Any], ...]], ...]
+    other_figures: tuple[FigurePart, ...]
+    slices: tuple[tuple[str, tuple[FigurePart, ...]], ...]
     """By what, and one row per slice and metric."""
-    moved: tuple[dict[str, Any], ...]
-    """Slices whose headline figure fell, worst first."""
-    lanes: tuple[dict[str, Any], ...]
+    moved: tuple[FigurePart, ...]
+    """Slices whose headline figure dropped, worst first."""
+    lanes: tuple[FigurePart, ...]
     tolerances: Mapping[str, str]
+    fingerprints: tuple[tuple[str, str], ...]
 
 
-def view(evaluation: Evaluation, document: dict[str, Any]) -> View:
+def view(evaluation: Evaluation, document: VerdictDocument) -> View:
     """The view of one evaluation."""
-    top_k = document["top_k"]
-    figures = [row for row in document["figures"] if row["n"]]
-    own = [row for row in figures if row["lane"] == document["method"]]
-    at_k = [row for row in own if row["metric"].endswith(f"@{top_k}") or "@" not in row["metric"]]
-    limits = _limits(evaluation, {row["metric"] for row in document["figures"]})
-    whole = [row for row in own if not row["slice"]]
-    first = [row for row in whole if row in at_k or row["metric"] in limits]
+    top_k = document.top_k
+    figures = [row for row in document.figures if row.n]
+    own = [row for row in figures if row.lane == document.method]
+    at_k = [row for row in own if Figure.parse(row.metric).k in (None, top_k)]
+    limits = dict(_limits(evaluation))
+    whole = [row for row in own if not row.slice]
+    first = [row for row in whole if row in at_k or row.metric in limits]
     headline = {f"contract@{top_k}", f"ndcg@{top_k}", f"hit@{top_k}"}
-    sliced = [row for row in at_k if row["slice"] and row["metric"] in headline]
-    reasons = evaluation.verdict.reasons
-    provisional = " (provisional: the full set decides)" if document["provisional"] else ""
+    sliced = [row for row in at_k if row.slice and row.metric in headline]
+    others = [row for row in figures if row.lane not in (document.method, REFERENCE)]
     return View(
-        headline=document["verdict"] + provisional,
+        headline=document.verdict + (" (provisional: the full set decides)" if document.provisional else ""),
         first=_first(evaluation),
-        reasons=reasons,
+        reasons=evaluation.verdict.reasons,
         changes=tuple(table for table in (_change_table(evaluation, *kind) for kind in _CHANGES) if table.total),
         figures=tuple(first),
         other_figures=tuple(row for row in whole if row not in first),
-        slices=tuple((by, tuple(row for row in sliced if row["slice"].startswith(f"{by}="))) for by in ("kind", "language")),
-        moved=tuple(sorted((row for row in sliced if (row["delta"] or 0) < 0), key=lambda row: row["delta"])),
-        lanes=tuple(
-            row
-            for row in figures
-            if row["lane"] not in (document["method"], "reference") and row["metric"] in headline | {f"recall@{top_k}"}
-        ),
+        slices=tuple((by, tuple(row for row in sliced if row.slice.startswith(f"{by}="))) for by in _SLICED),
+        moved=tuple(sorted((row for row in sliced if (row.delta or 0) < 0), key=lambda row: row.delta or 0)),
+        lanes=tuple(row for row in others if row.metric in headline | {f"recall@{top_k}"}),
         tolerances=limits,
+        fingerprints=tuple(document.fingerprints.model_dump().items()),
     )
 
 
 def _first(evaluation: Evaluation) -> str:
-    """The gravest reason, or that nothing fell; and, on green, what so few cases could not have shown."""
+    """The gravest reason, or that nothing dropped; and, on green, what so few cases could not have shown."""
     verdict, exam = evaluation.verdict, evaluation.exam
-    said = verdict.reasons[0].sentence if verdict.reasons else "nothing fell beyond what is allowed"
-    blind = exam.comparison.blind_spot(exam.run.method, f"contract@{exam.suite.top_k}")
-    return f"{said}; {blind}" if blind and verdict.exit_code == 0 else said
+    sentence = verdict.reasons[0].sentence if verdict.reasons else "nothing fell beyond what is allowed"
+    blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
+    return f"{sentence}; {blind}" if blind and verdict.exit_code == 0 else sentence
 
 
-def _limits(evaluation: Evaluation, known: set[str]) -> dict[str, str]:
+def _limits(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """What each gated figure may do, in words."""
-    suite, words = evaluation.exam.suite, {"leakage": "none, ever (critical)"}
+    suite, floors = evaluation.exam.suite, dict(evaluation.exam.suite.floors)
+    yield "leakage", "none, ever (critical)"
     for name, gate in suite.gates.items():
-        key = name if name in known else f"{name}@{suite.top_k}"
-        parts = [
-            f"{word} {value:g}"
-            for word, value in (("tolerance", gate.tolerance), ("≥", gate.floor), ("≤", gate.ceiling))
-            if value is not None
-        ]
-        words[key] = f"{', '.join(parts)} ({gate.level})"
-    for name, floor in suite.floors.items():
-        key = name if name in known else f"{name}@{suite.top_k}"
-        words[key] = f"{words[key]}, ≥ {floor:g}" if key in words else f"≥ {floor:g} (critical)"
-    return words
+        key = name if name in GATED_COUNTS else str(figure_of(name, suite))
+        limits = (("tolerance", gate.tolerance), ("≥", gate.floor), ("≤", gate.ceiling))
+        words = f"{', '.join(f'{word} {value:g}' for word, value in limits if value is not None)} ({gate.level})"
+        extra = [floors.pop(given) for given in tuple(floors) if str(figure_of(given, suite)) == key]
+        yield key, ", ".join((words, *(f"≥ {floor:g}" for floor in extra)))
+    for name, floor in floors.items():
+        yield str(figure_of(name, suite)), f"≥ {floor:g} (critical)"
 
 
-def _change_table(evaluation: Evaluation, kind: str, title: str, meaning: str) -> ChangeTable:
-    changes = evaluation.exam.comparison.changes
-    rows = rows_of(changes[changes["change"] == kind])
-    listed = []
-    for row in rows[:_ROWS]:
-        marks = [
-            word
-            for word, is_set in (("canary", row["canary"]), ("tier-gold", row["tier_gold"]), ("edited", row["edited"]))
-            if is_set
-        ]
-        golds = sorted({*row["then"], *row["now"]})
-        ranks = tuple((card, _rank(row["then"], card), _rank(row["now"], card)) for card in golds)
-        listed.append(Change(row["case"], row["query"], row["language"], ", ".join(marks), ranks))
-    return ChangeTable(title, meaning, tuple(listed), len(rows))
+def _change_table(evaluation: Evaluation, kind: ChangeKind, title: str, meaning: str) -> ChangeTable:
+    changes = evaluation.exam.comparison.changed(kind)
+    return ChangeTable(title, meaning, tuple(_change_row(change) for change in changes[:_ROWS]), len(changes))
+
+
+def _change_row(change: Change) -> ChangeRow:
+    marks = (("canary", change.canary), ("tier-gold", change.tier_gold), ("edited", change.edited))
+    golds = sorted({*change.then, *change.now})
+    ranks = tuple((card, _rank(change.then, card), _rank(change.now, card)) for card in golds)
+    case = change.case
+    return ChangeRow(case.id, case.query, case.language, ", ".join(word for word, is_set in marks if is_set), ranks)
 
 
 def _rank(ranks: Mapping[str, int | None], card: str) -> str:

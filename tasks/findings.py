@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Why one gold card of one case is not where it should be."""
 
@@ -25,7 +25,7 @@ class Finding:
     """(id, title) of the new or changed cards that now stand above the gold, in rank order."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Group:
     """Findings of one cause and one culprit, as one line."""
 
@@ -34,7 +34,7 @@ class Group:
     cases: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """What many failures have in common, and where to look first."""
 
@@ -46,7 +46,7 @@ class Pattern:
     """Of the failures, how many it explains."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Doubt:
     """A card nobody judged that stands above a gold and says much the same."""
 
@@ -59,7 +59,7 @@ class Doubt:
     """Cosine similarity of their nearest rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Why a run fell."""
 
@@ -76,5 +76,5 @@ class Diagnosis:
     @property
     def explained(self) -> tuple[str, ...]:
         """Cases of which every missing gold has a proven cause."""
-        open_ = {finding.case for finding in self.findings if not finding.proven}
-        return tuple(dict.fromkeys(finding.case for finding in self.findings if finding.case not in open_))
+        unproven = {finding.case for finding in self.findings if not finding.proven}
+        return tuple(dict.fromkeys(finding.case for finding in self.findings if finding.case not in unproven))

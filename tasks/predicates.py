@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeGuard
 
+from kbgate.tasks.domain import Card, Predicate
 from kbgate.tasks.errors import did_you_mean
-
-Predicate = Mapping[str, Any]
-Fields = Mapping[str, Any]
+from kbgate.tasks.tables import Fields, Scalar, Value
 
 BUILT_IN_FIELDS = ("language", "tier", "domain", "topics", "valid_from", "valid_until")
 """A card's own fields that filters may use; the keys of its metadata stand on the same level."""
@@ -26,80 +25,111 @@ STARTS, ENDS = "_starts", "_ends"
 
 LARGEST = 2**53
 """Beyond, two whole numbers can be one float."""
-_ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
+_ORDER: dict[str, Callable[[float, float], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
 _LISTS = ("$contains", "$not_contains")
 _OPERATORS = ("$eq", "$ne", "$in", "$nin", *_ORDER, *_LISTS)
 _NEGATIVE = ("$ne", "$nin", "$not_contains")
 
 
-def store_fields(card: Fields, filterable: Collection[str]) -> dict[str, Any]:
+def store_fields(card: Card, filterable: Collection[str]) -> dict[str, Value]:
     """The filterable fields of a card as the store holds them: present values only, dates as days."""
-    start, end = card["valid_from"], card["valid_until"]
-    fields = {name: card[name] for name in ("language", "tier", "domain", "topics") if card[name]}
-    fields |= {name: _stored(card["metadata"][name]) for name in sorted(filterable) if name in card["metadata"]}
+    start, end = card.valid_from, card.valid_until
+    words: dict[str, Value] = {"language": card.language, "tier": card.tier, "domain": card.domain, "topics": list(card.topics)}
+    fields = {name: value for name, value in words.items() if value}
+    fields |= {name: _stored(card.metadata[name]) for name in sorted(filterable) if name in card.metadata}
     fields |= {name: day.toordinal() for name, day in (("valid_from", start), ("valid_until", end)) if day}
     return {**fields, STARTS: (start or dt.date.min).toordinal(), ENDS: (end or dt.date.max).toordinal()}
 
 
-def _stored(value: Any) -> Any:
+def _stored(value: Value) -> Value:
     """A value as the store holds it."""
-    if isinstance(value, list):
-        return [_stored(item) for item in value]
+    if _is_list(value):
+        return [_stored_scalar(item) for item in value]
+    return _stored_scalar(value)  # type: ignore[arg-type]
+
+
+def _stored_scalar(value: Scalar) -> Scalar:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def valid_on(day: dt.date) -> dict[str, Any]:
+def _is_list(value: object) -> TypeGuard[list[Scalar] | tuple[Scalar, ...]]:
+    """Whether a value is a list of values; a text is a sequence too, and is one value."""
+    return isinstance(value, list | tuple)
+
+
+def valid_on(day: dt.date) -> Predicate:
     """The predicate of the cards that are valid on a day."""
     return {"$and": [{STARTS: {"$lte": day.toordinal()}}, {ENDS: {"$gte": day.toordinal()}}]}
 
 
-def both(*predicates: Predicate | None) -> dict[str, Any]:
+def both(*predicates: Predicate | None) -> Predicate:
     """The conjunction of the predicates that are there; at least one must be."""
-    given = [dict(p) for p in predicates if p is not None]
+    given = [predicate for predicate in predicates if predicate is not None]
     return given[0] if len(given) == 1 else {"$and": given}
+
+
+def condition_of(condition: Scalar | Mapping[str, Value]) -> tuple[str, Value]:
+    """The operator and the operand of a field's condition; a bare value is asked for as it is."""
+    if isinstance(condition, Mapping):
+        return next(iter(condition.items()))
+    return "$eq", condition
+
+
+def parts_of(predicate: Predicate) -> tuple[str, Sequence[Predicate]]:
+    """`$and` or `$or` and what it joins; "" and nothing for a predicate on one field."""
+    ((key, condition),) = predicate.items()
+    if key in ("$and", "$or") and isinstance(condition, Sequence) and not isinstance(condition, str):
+        return key, condition
+    return "", ()
 
 
 def matches(predicate: Predicate, fields: Fields) -> bool:
     """Whether a card's stored fields satisfy a predicate written in the store's values."""
+    joined, parts = parts_of(predicate)
+    if joined == "$and":
+        return all(matches(part, fields) for part in parts)
+    if joined == "$or":
+        return any(matches(part, fields) for part in parts)
     ((key, condition),) = predicate.items()
-    if key == "$and":
-        return all(matches(part, fields) for part in condition)
-    if key == "$or":
-        return any(matches(part, fields) for part in condition)
-    op, wanted = next(iter(condition.items())) if isinstance(condition, Mapping) else ("$eq", condition)
+    op, wanted = condition_of(condition)  # type: ignore[arg-type]
     if op in _NEGATIVE:
         opposite = {"$ne": "$eq", "$nin": "$in", "$not_contains": "$contains"}[op]
         return not (key in fields and _holds(opposite, fields[key], wanted))
     return key in fields and _holds(op, fields[key], wanted)
 
 
-def _holds(op: str, value: Any, wanted: Any) -> bool:
+def _holds(op: str, value: Value, wanted: Value) -> bool:
     if op == "$contains":
-        return isinstance(value, list) and any(_equal(item, wanted) for item in value)
-    if isinstance(value, list):
+        return _is_list(value) and any(_equal(item, wanted) for item in value)
+    if _is_list(value):
         return False
     if op == "$eq":
         return _equal(value, wanted)
     if op == "$in":
-        return any(_equal(value, item) for item in wanted)
-    return _is_number(value) and bool(_ORDER[op](value, wanted))
+        return _is_list(wanted) and any(_equal(value, item) for item in wanted)
+    return _is_number(value) and _is_number(wanted) and _ORDER[op](value, wanted)
 
 
-def _equal(value: Any, wanted: Any) -> bool:
+def _equal(value: Value, wanted: Value) -> bool:
     """Equality as the store has it: True is not 1, text is no number, 3 is 3.0."""
     if _is_number(value) and _is_number(wanted):
-        return bool(value == wanted)
-    return type(value) is type(wanted) and bool(value == wanted)
+        return value == wanted
+    return type(value) is type(wanted) and value == wanted
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _DEEPEST, _MOST_VALUES = 20, 1000
 
 
-def mistakes(predicate: Any, known: Collection[str], *, access: bool = False, depth: int = 0) -> Iterator[str]:
+def mistakes(predicate: object, known: Collection[str], *, access: bool = False, depth: int = 0) -> Iterator[str]:
     """What is wrong with a predicate from a file, a sentence each; `access` predicates may not use `$ne` and its kin."""
     if depth > _DEEPEST:
         yield f"is nested more than {_DEEPEST} deep"
@@ -120,7 +150,7 @@ def mistakes(predicate: Any, known: Collection[str], *, access: bool = False, de
         yield from _condition_mistakes(key, condition, access)
 
 
-def _condition_mistakes(key: str, condition: Any, access: bool) -> Iterator[str]:
+def _condition_mistakes(key: str, condition: object, access: bool) -> Iterator[str]:
     if isinstance(condition, dict) and len(condition) != 1:
         yield f"'{key}' needs one operator, found {len(condition)}"
         return
@@ -148,24 +178,28 @@ def _condition_mistakes(key: str, condition: Any, access: bool) -> Iterator[str]
         yield f"'topics' is a list: use $contains, found {op}"
 
 
-def _is_date(value: Any) -> bool:
+def _is_date(value: object) -> bool:
     try:
-        dt.date.fromisoformat(value)
+        dt.date.fromisoformat(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
     return True
 
 
-def in_store_values(predicate: Predicate) -> dict[str, Any]:
+def in_store_values(predicate: Predicate) -> Predicate:
     """A checked predicate from a file with its dates as days, ready for the store and for `matches`."""
+    joined, parts = parts_of(predicate)
+    if joined:
+        return {joined: [in_store_values(part) for part in parts]}
     ((key, condition),) = predicate.items()
-    if key in ("$and", "$or"):
-        return {key: [in_store_values(part) for part in condition]}
-    if key not in DATES:
-        if isinstance(condition, Mapping):
-            return {key: {op: _stored(wanted) for op, wanted in condition.items()}}
-        return {key: _stored(condition)}
-    op, wanted = next(iter(condition.items())) if isinstance(condition, Mapping) else ("$eq", condition)
-    if isinstance(wanted, list):
-        return {key: {op: [dt.date.fromisoformat(day).toordinal() for day in wanted]}}
-    return {key: {op: dt.date.fromisoformat(wanted).toordinal()}}
+    turn = _day_number if key in DATES else _stored
+    if isinstance(condition, Mapping):
+        return {key: {op: turn(wanted) for op, wanted in condition.items()}}
+    return {key: turn(condition)}  # type: ignore[arg-type, dict-item]
+
+
+def _day_number(value: Value) -> Value:
+    """Days written in ISO form as numbers."""
+    if _is_list(value):
+        return [dt.date.fromisoformat(str(day)).toordinal() for day in value]
+    return dt.date.fromisoformat(str(value)).toordinal()

@@ -1,137 +1,184 @@
-"""What a flow comes to: a verdict's name, an exit code and a sentence, whatever the moment."""
+"""What a run gave: answers, rankings, scores, and how they compare with what was accepted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
-from kbgate.tasks.domain import Evaluation, Verdict
-
-GREEN = ("PASS", "WARN")
-_GRAVITY = ("PASS", "WARN", "INCONCLUSIVE", "BLOCK", "ERROR")
-
-
-class Result(Protocol):
-    """What every flow returns, and every caller needs."""
-
-    @property
-    def name(self) -> str:
-        """PASS, WARN, BLOCK, INCONCLUSIVE or ERROR."""
-
-    @property
-    def exit_code(self) -> int:
-        """0 to 4."""
-
-    @property
-    def said(self) -> str:
-        """The reasons, for a person."""
+from kbgate.tasks.domain import Case, Mode, Outcome
+from kbgate.tasks.schema import Means
+from kbgate.tasks.tables import NO_SCORES, NOTHING, Figure, Hits, LaneScores
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """A verdict that stands: the last run judged exactly what is there now."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How one case went."""
+
+    outcome: Outcome
+    ms: float
+    """Milliseconds of the search alone."""
+    eligible: int
+    """Cards it could have returned."""
+    extended: bool = False
+    """Whether a lane had to be asked for more than `candidates` rows."""
+    detail: str = ""
+    """What went wrong, or ""."""
+    predicate: str = "{}"
+    """The predicate that was applied, as canonical JSON."""
+    lane_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """The rankings one method gave for a set of cases."""
+
+    method: str
+    answers: Mapping[str, Answer]
+    """By case."""
+    lanes: Mapping[str, Mapping[str, Hits]]
+    """By lane and case; the lane that bears the method's name is the ranking that is judged."""
+    mode: Mode = Mode.FULL
+    cosine: str = ""
+    """The lane whose scores are cosines of question and card, exact ones where there are any; "" for none."""
+    exact: str = ""
+    """The lane that was searched exactly, over the vectors; "" for none."""
+
+    def of(self, lane: str, case: str) -> Hits:
+        """The ranking of a case in a lane; nothing where it has none."""
+        return self.lanes.get(lane, {}).get(case, NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the gold of one case stands, and what its asker may see of it."""
+
+    case: str
+    hash: str
+    cluster: str
+    canary: bool
+    tier_gold: bool
+    """Whether any gold is a curated synthesis."""
+    outcome: Outcome
+    groups: tuple[frozenset[str], ...]
+    grades: Mapping[str, float]
+    ranks: Mapping[str, int | None]
+    """By gold card: its rank to depth `candidates`, or None."""
+    domains: tuple[str, ...]
+    tiers: tuple[str, ...]
+    """Of its gold cards."""
+    top: tuple[str, ...]
+    """The first top_k cards."""
+    kth: Mapping[str, float]
+    """By lane: the score at top_k, or at the ranking's end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What a run is worth, case by case."""
+
+    lanes: Mapping[str, LaneScores]
+    placements: Mapping[str, Placement]
+
+    def of(self, lane: str) -> LaneScores:
+        """The figures of a lane; none where the run has no such lane."""
+        return self.lanes.get(lane, NO_SCORES)
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The run before this one: the same golden set, asked in the same mode."""
 
     run: str
-    name: str
-    exit_code: int
-
-    @property
-    def said(self) -> str:
-        """That nothing was examined again, and where the verdict is from."""
-        return f"nothing changed since run {self.run}, which ended {self.name}"
+    means: Means
 
 
-@dataclass(frozen=True)
-class NightlyRow:
-    """One suite of a night."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure of a run beside the baseline's. None: not measured."""
 
-    suite: str
-    verdict: str
-    exit_code: int
-    worst: str
-    """The worst change, or what went wrong."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A night: one row per suite."""
-
-    rows: tuple[NightlyRow, ...]
-
-    @property
-    def name(self) -> str:
-        """The gravest verdict of the night; ERROR where nothing was examined."""
-        names = [row.verdict for row in self.rows] or ["ERROR"]
-        return max(names, key=_GRAVITY.index)
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the gravest row."""
-        gravest = [row.exit_code for row in self.rows if row.verdict == self.name]
-        return gravest[0] if gravest else 4
-
-    @property
-    def said(self) -> str:
-        """A line a suite."""
-        return "; ".join(f"{row.suite}: {row.verdict}, {row.worst}" for row in self.rows)
+    lane: str
+    figure: Figure
+    slice: str = ""
+    """"" for all cases, or such as "language=es-419"."""
+    baseline: float | None = None
+    current: float | None = None
+    """Means over the same n cases where there is a baseline, over all asked ones where there is none."""
+    delta: float | None = None
+    low: float | None = None
+    high: float | None = None
+    """95 % interval of the delta, of current without a baseline."""
+    p: float | None = None
+    """One-sided, of a drop no larger than the tolerance."""
+    visible: float | None = None
+    """The smallest drop so many clusters would have shown."""
+    n: int = 0
+    clusters: int | None = None
+    wins: int | None = None
+    """Cases that got better; None where cases were not compared one by one."""
+    ties: int | None = None
+    losses: int | None = None
+    since_anchor: float | None = None
+    """Delta to the last anchored baseline."""
+    since_previous: float | None = None
+    """Delta to the mean of the previous run of the same cases."""
 
 
-@dataclass(frozen=True)
-class PullRequest:
-    """A change, judged by the target branch's baseline and gates."""
+class ChangeKind(StrEnum):
+    """How a case changed sides."""
 
-    subset: Evaluation
-    """The fast subset and the touched cases."""
-    deciding: Evaluation
-    """The full set where the subset was red or inconclusive, otherwise the subset."""
-    own: Verdict | None
-    """The verdict by the change's own baseline and gates, where it edits either; never decisive."""
-    ref: str
-
-    @property
-    def name(self) -> str:
-        """The deciding verdict; at least WARN where the change edits what it is judged by."""
-        name = self.deciding.verdict.name
-        return "WARN" if self.own is not None and name == "PASS" else name
-
-    @property
-    def exit_code(self) -> int:
-        """The deciding verdict's."""
-        return self.deciding.verdict.exit_code
-
-    @property
-    def said(self) -> str:
-        """The deciding reasons, and that the change edits what it is judged by."""
-        edits = f"the change edits its own baseline or gates; judged by those of {self.ref}" if self.own else ""
-        return "; ".join(part for part in (self.deciding.said, edits) if part)
+    NEWLY_FAILING = "newly_failing"
+    SLIPPED = "slipped"
+    NEWLY_PASSING = "newly_passing"
+    UNBASELINED_FAILING = "unbaselined_failing"
+    ACCESS_WIDENED = "access_widened"
 
 
-@dataclass(frozen=True)
-class Promotion:
-    """A candidate that was examined in production, and served or not."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A case whose passing changed, or that is new and fails."""
 
-    evaluation: Evaluation
-    promoted: bool
-    served: str
-    """The build that is served now; "" for none."""
-    lag_s: float | None = None
-    """Seconds from the newest card's `updated_at` to the moment it was served."""
+    kind: ChangeKind
+    case: Case
+    edited: bool
+    canary: bool
+    tier_gold: bool
+    then: Mapping[str, int | None]
+    """By gold card: its rank in the baseline; empty for a new case."""
+    now: Mapping[str, int | None]
 
-    @property
-    def name(self) -> str:
-        """The exam's verdict where it was let in, otherwise BLOCK: everything else leaves production untouched."""
-        return self.evaluation.verdict.name if self.promoted else "BLOCK"
 
-    @property
-    def exit_code(self) -> int:
-        """0 where the candidate is served, 1 where production is untouched."""
-        return 0 if self.promoted else 1
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A run beside its baseline, over the cases that did not change."""
 
-    @property
-    def said(self) -> str:
-        """What is served, and why."""
-        if self.promoted:
-            lag = "" if self.lag_s is None else f"; its newest card was updated {self.lag_s / 3600:.1f} hours ago"
-            return f"{self.served} is served{lag}"
-        served = self.served or "nothing"
-        return f"production stays at {served}; {self.evaluation.name}: {self.evaluation.said}"
+    figures: tuple[Compared, ...]
+    changes: tuple[Change, ...] = ()
+    common: tuple[str, ...] = ()
+    """Cases that are the same in both and were asked: what is averaged."""
+    new: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    incomparable: tuple[str, ...] = ()
+    """Why the two cannot be compared at all, a sentence each."""
+
+    def figure(self, lane: str, figure: Figure) -> Compared:
+        """A figure over all cases; one that was not measured where there is none."""
+        rows = (row for row in self.figures if row.figure == figure and row.lane == lane and not row.slice)
+        return next(rows, Compared(lane, figure))
+
+    def of(self, lane: str) -> tuple[Compared, ...]:
+        """The figures of a lane over all cases."""
+        return tuple(row for row in self.figures if row.lane == lane and not row.slice)
+
+    def changed(self, *kinds: ChangeKind) -> tuple[Change, ...]:
+        """The cases that changed in one of these ways."""
+        return tuple(change for change in self.changes if change.kind in kinds)
+
+    def blind_spot(self, lane: str, figure: Figure) -> str:
+        """The drop of a figure that these cases could not have shown, as half a sentence; "" where none was compared."""
+        row = self.figure(lane, figure)
+        if row.visible is None or row.clusters is None:
+            return ""
+        apart = f" in {row.clusters} clusters" if row.clusters < row.n else ""
+        return f"a fall of {100 * row.visible:.1f} points or less would not show at n = {row.n}{apart}"

@@ -1,77 +1,190 @@
-"""The columns of the tables that stages hand each other.
+"""What grows with chunks or hits, kept as columns: a row of these tables is no object of its own, anywhere.
 
-Many rows travel as a pandas DataFrame with the columns written here. Absent text is "", an absent object is None; ids are
-text and compare as they are.
+A table is a frozen class of parallel columns with typed accessors. Arrays have the types named here, and every figure is
+rounded and compared as this page says.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-import pandas as pd
+import numpy as np
+from numpy.typing import NDArray
 
-CARD_COLUMNS = (
-    "id", "title", "text", "language", "concept", "description", "tier", "domain", "topics", "valid_from",
-    "valid_until", "updated_at", "source_url", "metadata", "hash", "file", "line",
-)  # fmt: skip
-"""One row per card. topics: list of text; valid_from, valid_until: datetime.date or None; metadata: dict;
-hash: 16 hex digits of all that a reader of the card could see; file, line: where it was read."""
+Scalar = str | int | float | bool
+Value = Scalar | Sequence[Scalar]
+Fields = Mapping[str, Value]
+"""What filters look at: a card's filterable fields, as the store holds them."""
 
-CASE_COLUMNS = (
-    "id", "query", "kind", "language", "groups", "grades", "filter", "entitled", "canary", "cluster", "split",
-    "numeric", "attack", "topic", "intent", "evidence", "right_filter", "hash", "file", "line",
-)  # fmt: skip
-"""One row per case. groups: tuple of tuples of card ids (AND between groups, OR inside one); grades: {card id: relevance
->= 1}; filter, entitled: a predicate or None; evidence: tuple of {card, text | start, end}; hash: 16 hex digits of what
-makes two runs of the case comparable."""
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int32]
+Vectors = NDArray[np.float32]
 
-CHUNK_COLUMNS = ("id", "card", "start", "end", "text")
-"""One row per chunk. id: `<card>::<nn>`; start, end: its span of the card's text, end exclusive; text: what is embedded."""
-
-ROW_COLUMNS = ("id", "text", "language", "fields")
-"""One row per row of the index: a distinct (embedded text, filterable fields). fields: dict as the store holds it."""
-
-MEMBER_COLUMNS = ("row", "chunk", "card")
-"""Which chunks and cards a row of the index stands for."""
-
-HIT_COLUMNS = ("lane", "case", "rank", "card", "score")
-"""One row per (lane, case, card), rank from 1. The lane that bears the method's name is the ranking that is judged."""
+DIGITS = 6
+"""Decimals of every score and figure: they are rounded before they are ordered, stored or compared."""
+EPSILON = 1e-9
+"""Slack of every comparison with a limit: 0.94 - 0.96 < -0.02 is True in floating point."""
 
 REFERENCE = "reference"
 """The lane that holds what the method would have ranked with exact search in place of its approximate index."""
 
-ANSWER_COLUMNS = ("case", "outcome", "ms", "eligible", "extended", "detail", "predicate", "lane_ms")
-"""One row per case asked. ms: milliseconds of the search alone; eligible: cards it could have returned; extended: whether
-a lane had to be asked for more than `candidates` chunks; detail: what went wrong, or ""."""
 
-SCORE_COLUMNS = ("lane", "case", "metric", "value")
-"""One row per (lane, case, figure such as `ndcg@10`), six decimals. Undefined figures have no row."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """One ranking: ids and their scores, best first, each id once."""
+
+    ids: tuple[str, ...] = ()
+    scores: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def ranked(cls, scores: Mapping[str, float]) -> Hits:
+        """Ids by rounded score descending, then id ascending."""
+        rounded = sorted((-round(score, DIGITS), name) for name, score in scores.items())
+        return cls(tuple(name for _, name in rounded), np.array([-score for score, _ in rounded], dtype=float))
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, float]]) -> Hits:
+        """(id, score) pairs as they come, ids that come twice included: `retrieval.lanes.fault` looks for these."""
+        given = list(pairs)
+        return cls(tuple(name for name, _ in given), np.array([score for _, score in given], dtype=float))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def pairs(self) -> Iterator[tuple[str, float]]:
+        """(id, score) in rank order."""
+        return zip(self.ids, self.scores.tolist(), strict=True)
+
+    def head(self, count: int) -> Hits:
+        """The first so many."""
+        return self if count >= len(self.ids) else Hits(self.ids[:count], self.scores[:count])
+
+    def only(self, names: frozenset[str] | set[str]) -> Hits:
+        """The hits whose ids are among the names."""
+        kept = [place for place, name in enumerate(self.ids) if name in names]
+        return Hits(tuple(self.ids[place] for place in kept), self.scores[kept])
+
+    def rank(self, name: str) -> int | None:
+        """The rank of an id, from 1; None where it was not found."""
+        return self.ids.index(name) + 1 if name in self.ids else None
+
+    def score(self, rank: int) -> float | None:
+        """The score at a rank; None beyond the end."""
+        return float(self.scores[rank - 1]) if 0 < rank <= len(self.ids) else None
+
+    def at_least(self, score: float) -> frozenset[str]:
+        """The ids whose score reaches a limit."""
+        return frozenset(name for name, reached in self.pairs() if reached >= score)
 
 
-PLACEMENT_COLUMNS = (
-    "case", "hash", "cluster", "canary", "tier_gold", "outcome", "groups", "grades", "ranks",
-    "domains", "tiers", "top", "kth",
-)  # fmt: skip
-"""One row per case asked: where its gold stands. domains, tiers: those of its gold cards; groups, grades: the gold its
-asker may see; ranks: {gold card: rank or None}, to depth `candidates`; top: the first top_k card
-ids; kth: {lane: score at top_k or at its end}; tier_gold: whether any gold is a curated synthesis."""
-
-FIGURE_COLUMNS = (
-    "lane", "slice", "metric", "baseline", "current", "delta", "low", "high", "p", "visible", "n", "clusters", "wins", "ties",
-    "losses", "since_anchor", "since_previous",
-)  # fmt: skip
-"""One row per figure: slice is "" for all cases or such as "language=es-419"; baseline, current: means over the same n
-cases where there is a baseline, over all asked ones where there is none; NaN: not measured. wins: cases that got
-better; NaN where cases were not compared one by one. low, high: 95 % interval of the delta, of current without a baseline;
-p: one-sided, of a fall no larger than the tolerance; visible: the smallest fall so many clusters would have shown;
-since_anchor: delta to the last anchored baseline; since_previous: to the mean of the previous run of the same cases."""
-
-CHANGE_COLUMNS = ("case", "change", "query", "kind", "language", "edited", "canary", "tier_gold", "then", "now")
-"""One row per case whose passing changed, or that is new and fails. change: newly_failing, slipped, newly_passing,
-unbaselined_failing or access_widened; then, now: {gold card: rank or None}, then is {} for a new case."""
+NOTHING = Hits()
+"""The ranking of a question that brought nothing back."""
 
 
-def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """A table's rows as plain dicts, in order."""
-    records: Any = table.to_dict("records")
-    return list(records)
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunks:
+    """Cards cut into chunks."""
+
+    ids: tuple[str, ...]
+    """`<card>::<nn>`."""
+    cards: tuple[str, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    """The span of the card's text, end exclusive."""
+    texts: tuple[str, ...]
+    """What is embedded."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The rows of an index, by id: a row is one distinct (embedded text, filterable fields)."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    languages: tuple[str, ...]
+    fields: tuple[Fields, ...]
+    """As the store holds them."""
+    chunks: tuple[tuple[str, ...], ...]
+    """Which chunks a row stands for."""
+    cards: tuple[tuple[str, ...], ...]
+    """Which cards a row stands for, each once, in the order of its chunks."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def of_cards(self, wanted: frozenset[str] | set[str]) -> Mask:
+        """Which rows stand for one of these cards."""
+        return np.fromiter((not wanted.isdisjoint(cards) for cards in self.cards), bool, len(self.cards))
+
+    def places(self, card: str) -> list[int]:
+        """The places of a card's rows."""
+        return [place for place, cards in enumerate(self.cards) if card in cards]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Figure:
+    """A metric at a cut-off, known everywhere by its text: `ndcg@10`, or `leakage` where it has none."""
+
+    metric: str
+    k: int | None = None
+
+    def __str__(self) -> str:
+        return self.metric if self.k is None else f"{self.metric}@{self.k}"
+
+    @classmethod
+    def parse(cls, text: str) -> Figure:
+        """Read a figure's text back; raises ValueError where what follows the `@` is not a whole number above 0."""
+        metric, at, cut = text.partition("@")
+        if at and (not cut.isdecimal() or int(cut) < 1):
+            raise ValueError(f"'{text}': a cut-off is a whole number above 0")
+        return cls(metric, int(cut) if at else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneScores:
+    """The figures of one lane: cases x figures. A figure that is not defined for a case is absent, never 0."""
+
+    cases: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    values: Floats
+    """Six decimals; NaN where a figure is not defined."""
+    defined: Mask
+
+    @classmethod
+    def of_rows(cls, figures: Sequence[Figure], rows: Mapping[str, Mapping[Figure, float]]) -> LaneScores:
+        """From the defined figures of each case."""
+        places = {figure: place for place, figure in enumerate(figures)}
+        values, defined = np.full((len(rows), len(figures)), np.nan), np.zeros((len(rows), len(figures)), bool)
+        for number, row in enumerate(rows.values()):
+            for figure, value in row.items():
+                values[number, places[figure]], defined[number, places[figure]] = value, True
+        return cls(tuple(rows), tuple(figures), values, defined)
+
+    def __getitem__(self, figure: Figure) -> dict[str, float]:
+        """One figure by case, where it is defined."""
+        if figure not in self.figures:
+            return {}
+        place = self.figures.index(figure)
+        there = np.flatnonzero(self.defined[:, place])
+        return {self.cases[number]: float(self.values[number, place]) for number in there}
+
+    def of_case(self, case: str) -> dict[Figure, float]:
+        """One case's defined figures."""
+        if case not in self.cases:
+            return {}
+        number = self.cases.index(case)
+        return {self.figures[place]: float(self.values[number, place]) for place in np.flatnonzero(self.defined[number])}
+
+    def not_finite(self) -> Iterator[tuple[str, Figure]]:
+        """Cases and figures that are defined and no finite number."""
+        for number, place in zip(*np.nonzero(self.defined & ~np.isfinite(self.values)), strict=True):
+            yield self.cases[number], self.figures[place]
+
+
+NO_SCORES = LaneScores((), (), np.empty((0, 0)), np.empty((0, 0), bool))
+"""The scores of a lane that a run does not have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -101,6 +102,11 @@ def last_verdict(home: Path, suite: str = "medication") -> dict[str, Any]:
 def last_report(home: Path, suite: str = "medication") -> str:
     runs = sorted((home / "runs" / suite).iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
     return (runs[-1] / "report.md").read_text(encoding="utf-8")
+
+
+def cells_of(printed: str) -> list[list[str]]:
+    """The lines of a printed table, each as its cells: what stands two spaces apart, wherever its column is."""
+    return [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
 
 
 @pytest.fixture

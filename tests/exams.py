@@ -7,17 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
-from kbgate.tasks.comparison.compare import compare
-from kbgate.tasks.comparison.scoring import score
-from kbgate.tasks.domain import Baseline, Evaluation, Exam, Run, Verdict
+from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.domain import Baseline, Inputs, Mode, Outcome
 from kbgate.tasks.gate import judge
 from kbgate.tasks.inputs.cards import load_cards
-from kbgate.tasks.inputs.golden import check_inputs, load_golden
+from kbgate.tasks.inputs.checks import check_inputs
+from kbgate.tasks.inputs.golden import load_golden
 from kbgate.tasks.inputs.suite import load_suite
-from kbgate.tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS
+from kbgate.tasks.results import Answer, Run
+from kbgate.tasks.retrieval import run_of
+from kbgate.tasks.schema import Counts, Fingerprints, ModelIdentity, Provenance
+from kbgate.tasks.tables import Hits
+from kbgate.tasks.verdicts import Evaluation, Exam, Verdict
 from tests.conftest import write_lines
 
 CARDS = [f"c{n}" for n in range(12)]
@@ -34,6 +36,18 @@ unbaselined_failing = {ceiling = 0, level = "supporting"}
 def filler(*first: str) -> list[str]:
     """A whole ranking that begins with these cards."""
     return [*first, *(card for card in CARDS if card not in first)]
+
+
+def run_by(rankings: Rankings, mode: Mode = Mode.FULL) -> Run:
+    """A run of exact search that gave these rankings; an outcome in place of one stands for a question that failed."""
+    answers, hits = {}, {}
+    for name, ranking in rankings.items():
+        failed = isinstance(ranking, str)
+        cards = () if isinstance(ranking, str) else ranking
+        outcome = Outcome(ranking) if isinstance(ranking, str) else Outcome.ANSWERED if ranking else Outcome.EMPTY
+        answers[name] = Answer(outcome, 1.0, len(CARDS), detail="boom" if failed else "")
+        hits[name] = Hits.of((card, round(1 - rank / 100, 6)) for rank, card in enumerate(cards, start=1))
+    return run_of("exact", answers, {"exact": hits}, mode)
 
 
 class Desk:
@@ -62,20 +76,9 @@ class Desk:
         (self.folder / "suite.toml").write_text(f'name = "desk"\n{self.settings}\n{method}{gates}')
         suite = load_suite(self.folder, floors)
         kb, golden, baseline = load_cards(suite), load_golden(suite), read_baseline(suite)
-        vanished = check_inputs(suite, kb, golden, baseline)
-        asked = golden.cases[golden.cases["id"].isin(set(rankings))] if mode == "fast" else golden.cases
-        hits, answers = [], []
-        for name, ranking in rankings.items():
-            outcome = ranking if isinstance(ranking, str) else ("answered" if ranking else "empty")
-            answers.append((name, outcome, 1.0, len(CARDS), False, "boom" if isinstance(ranking, str) else "", "{}", {}))
-            for rank, card in enumerate([] if isinstance(ranking, str) else ranking, start=1):
-                hits.append(("exact", name, rank, card, round(1 - rank / 100, 6)))
-        run = Run(
-            "exact", pd.DataFrame(hits, columns=list(HIT_COLUMNS)), pd.DataFrame(answers, columns=list(ANSWER_COLUMNS)), mode
-        )
-        scores = score(suite, kb, asked, run, baseline)
-        comparison = compare(suite, golden.cases, asked, run, scores, baseline)
-        return Exam(suite, kb, asked, golden.cases, baseline, run, scores, comparison, self.today, vanished)
+        inputs = Inputs(suite, kb, golden, baseline, check_inputs(suite, kb, golden, baseline))
+        asked = {name: case for name, case in golden.cases.items() if mode == "full" or name in rankings}
+        return exam_of(inputs, asked, run_by(rankings, Mode(mode)), self.today)
 
     def judge(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Verdict:
         return judge(self.exam(rankings, mode, floors))
@@ -83,16 +86,15 @@ class Desk:
     def evaluation(self, rankings: Rankings, mode: str = "full") -> Evaluation:
         exam = self.exam(rankings, mode)
         now = dt.datetime(2026, 6, 1, 2, 30, tzinfo=dt.UTC)
-        counts = {"cards": len(self.cards), "chunks": 12, "rows": 12, "cases": len(self.cases)}
-        provenance = {
-            "model": {"name": "m", "weights": "0" * 64}, "versions": {"kbgate": "0"}, "commit": None, "counts": counts,
-        }  # fmt: skip
-        fingerprints = dict.fromkeys(("index", "golden", "policy"), "f" * 16)
-        fingerprints["baseline"] = exam.baseline.fingerprint if exam.baseline else ""
+        counts = Counts(cards=len(self.cards), chunks=12, rows=12, cases=len(self.cases))
+        provenance = Provenance(model=ModelIdentity(name="m", weights="0" * 64), versions={"kbgate": "0"}, commit=None)
+        mark = "f" * 16
+        accepted = exam.baseline.fingerprint if exam.baseline else ""
+        fingerprints = Fingerprints(index=mark, golden=mark, policy=mark, baseline=accepted)
         run = "20260601T023000Z-abcdef"
         folder = self.folder / "runs" / run
-        build = f"desk-{fingerprints['index']}-{run}"
-        return Evaluation(exam, judge(exam), run, build, folder, now, now.date(), fingerprints, provenance)
+        build = f"desk-{mark}-{run}"
+        return Evaluation(exam, judge(exam), run, build, folder, now, now.date(), fingerprints, provenance, counts)
 
     def accept(self, rankings: Rankings, *, accept_regression: bool = False, anchor: bool = False) -> Baseline:
         return write_baseline(self.evaluation(rankings), "a reason", accept_regression, anchor)

@@ -14,9 +14,9 @@ from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
 ROOMS = (
-    "errors", "settings", "records", "findings", "domain", "tables", "results", "registry", "predicates",
-    "metrics", "index", "retrieval", "inputs", "comparison", "gate", "runs", "baseline", "production", "diagnosis",
-    "stages", "studies", "reports", "flows",
+    "errors", "git", "settings", "records", "tables", "schema", "findings", "domain", "results", "verdicts", "registry",
+    "predicates", "metrics", "index", "retrieval", "comparison", "gate", "inputs", "runs", "baseline", "production", "diagnosis",
+    "stages", "exam", "studies", "reports", "flows",
 )  # fmt: skip
 """From the ground up: a room imports rooms below it."""
 LARGEST = 300

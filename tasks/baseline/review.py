@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
+from pydantic import JsonValue
 
 from kbgate.tasks.baseline.files import FILES, read_baseline
-from kbgate.tasks.comparison.compare import compare
-from kbgate.tasks.comparison.scoring import score
-from kbgate.tasks.domain import Baseline, Evaluation, Verdict
+from kbgate.tasks.baseline.rows import CardRows, CaseRows
+from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.domain import Baseline, Cards, GoldenSet, Inputs
 from kbgate.tasks.errors import InputError, Problem, Unmeasured
 from kbgate.tasks.gate import judge
 from kbgate.tasks.inputs.cards import load_cards
-from kbgate.tasks.inputs.suite import FILE, load_suite
-from kbgate.tasks.registry import METRICS
-from kbgate.tasks.settings import Suite
+from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.metrics import METRICS, figure_at
+from kbgate.tasks.schema import Means
+from kbgate.tasks.settings import FILE, Suite
+from kbgate.tasks.verdicts import Evaluation, Verdict
 
 
 def baseline_at(suite: Suite, ref: str) -> Baseline | None:
@@ -34,7 +35,7 @@ def baseline_at(suite: Suite, ref: str) -> Baseline | None:
         return read_baseline(suite.model_copy(update={"folder": Path(folder)}))
 
 
-def cards_of_baseline(suite: Suite) -> pd.DataFrame | None:
+def cards_of_baseline(suite: Suite) -> Cards | None:
     """The cards as they stand in the commit that last changed the baseline; None where git does not tell.
 
     Only of a knowledge base that is one file in the suite's folder.
@@ -58,48 +59,56 @@ _FROM_THE_CHANGE = ("folder", "given", "floors", "kb", "chunking", "embedding", 
 """What a pull request is there to change. Everything else says what counts as red, and is the target branch's."""
 
 
-def suite_at(own: Suite, ref: str) -> Suite:
+def suite_at(suite: Suite, ref: str) -> Suite:
     """The suite as checked out, judged as a commit has it: its policy, its date, and how it treats bad cards.
 
     A commit without a suite.toml has the defaults: a change that brings one brings no gates of its own.
     """
-    if Path(own.given).is_symlink():
-        raise InputError([Problem(own.given, 0, "is a link to another suite; name the suite itself")])
-    _refuse_itself(own.folder, ref)
-    shown = _git(own.folder, ref, FILE)
-    theirs = Suite(folder=own.folder, name=own.name)
+    if Path(suite.given).is_symlink():
+        raise InputError([Problem(suite.given, 0, "is a link to another suite; name the suite itself")])
+    _refuse_itself(suite.folder, ref)
+    shown = _git(suite.folder, ref, FILE)
+    theirs = Suite(folder=suite.folder, name=suite.name)
     if shown is not None:
         with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
             (Path(folder) / FILE).write_bytes(shown)
             theirs = load_suite(Path(folder))
-    kept = {name: getattr(own, name) for name in _FROM_THE_CHANGE}
-    return theirs.model_copy(update={**kept, "kb": own.kb.model_copy(update={"on_bad_card": theirs.kb.on_bad_card})})
+    kept = {name: getattr(suite, name) for name in _FROM_THE_CHANGE}
+    return theirs.model_copy(update={**kept, "kb": suite.kb.model_copy(update={"on_bad_card": theirs.kb.on_bad_card})})
 
 
-def edits_policy(own: Suite, ref: str, theirs: Baseline | None) -> bool:
+def edits_policy(suite: Suite, ref: str, theirs: Baseline | None) -> bool:
     """Whether a change edits what it is judged by, or where its cards are; `theirs`: the baseline it is judged by."""
-    mine = read_baseline(own)
+    mine = read_baseline(suite)
     same = (mine.fingerprint if mine else "") == (theirs.fingerprint if theirs else "")
-    judged_by = suite_at(own, ref)
-    shown = _git(own.folder, ref, FILE)
+    judged_by = suite_at(suite, ref)
+    shown = _git(suite.folder, ref, FILE)
     if shown is None:
         # A commit without settings has the defaults, so a change that brings any edits them.
-        return not same or (own.folder / FILE).exists()
-    paths = Suite.model_validate({**_table(shown), "folder": own.folder}).kb
+        return not same or (suite.folder / FILE).exists()
+    paths = Suite.model_validate({**_table(shown), "folder": suite.folder}).kb
     fields = [name for name in Suite.model_fields if name not in _FROM_THE_CHANGE]
-    return not same or own.kb != paths or any(getattr(own, name) != getattr(judged_by, name) for name in fields)
+    return not same or suite.kb != paths or any(getattr(suite, name) != getattr(judged_by, name) for name in fields)
 
 
-def _table(toml: bytes) -> dict[str, Any]:
+def _table(toml: bytes) -> dict[str, JsonValue]:
     return tomllib.loads(toml.decode("utf-8-sig"))
 
 
-def rejudge(own: Suite, evaluation: Evaluation) -> Verdict:
+def rejudge(suite: Suite, evaluation: Evaluation) -> Verdict:
     """The verdict the same rankings get from a change's own baseline and gates."""
-    exam, baseline = evaluation.exam, read_baseline(own)
-    scores = score(own, exam.kb, exam.asked, exam.run, baseline)
-    comparison = compare(own, exam.golden, exam.asked, exam.run, scores, baseline, exam.touched, exam.previous)
-    return judge(dataclasses.replace(exam, suite=own, baseline=baseline, scores=scores, comparison=comparison))
+    exam = evaluation.exam
+    inputs = Inputs(suite, exam.kb, GoldenSet(exam.golden), read_baseline(suite), exam.vanished, exam.announced)
+    anew = exam_of(
+        inputs,
+        exam.asked,
+        exam.run,
+        exam.today,
+        touched=exam.touched,
+        previous=exam.previous,
+        explained=exam.explained,
+    )
+    return judge(anew)
 
 
 def _run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -133,8 +142,8 @@ def _git(folder: Path, ref: str, name: str) -> bytes | None:
         return None
     shown = _run_git(folder, "show", f"{commit}:./{name}")
     if listed.returncode != 0 or shown.returncode != 0:
-        said = (listed.stderr + shown.stderr).decode(errors="replace").strip().split("\n")[-1]
-        raise Unmeasured(f"{name} of {ref} cannot be read from git ({said}); fetch it, a partial clone does not do")
+        trouble = (listed.stderr + shown.stderr).decode(errors="replace").strip().split("\n")[-1]
+        raise Unmeasured(f"{name} of {ref} cannot be read from git ({trouble}); fetch it, a partial clone does not do")
     return shown.stdout
 
 
@@ -143,25 +152,37 @@ def diff_baselines(old: Baseline | None, new: Baseline | None, suite: Suite) -> 
     if old is None or new is None:
         if new is None:
             return [] if old is None else ["the baseline is gone"]
-        return [f"a first baseline: {len(new.cases)} cases, {len(new.cards)} cards; {new.summary['accepted']['reason']}"]
-    lines: list[str] = []
+        return [f"a first baseline: {len(new.cases)} cases, {len(new.cards)} cards; {new.summary.accepted.reason}"]
     if old.fingerprint == new.fingerprint:
-        return lines
-    lines.append(f"reason: {new.summary['accepted']['reason']}")
-    key = METRICS["contract"].key(suite.top_k)
-    for figure in sorted({*old.summary["means"], *new.summary["means"]}):
-        was, now = (b.summary["means"].get(figure) for b in (old, new))
-        if was != now:
-            told = (f"{m['mean']:.4f} (n = {m['n']})" if m else "none" for m in (was, now))
-            lines.append(f"{figure}: {' -> '.join(told)}")
-    for noun, was_rows, now_rows in (("case", old.cases, new.cases), ("card", old.cards, new.cards)):
-        for name in sorted({*was_rows, *now_rows}):
-            if name not in was_rows or name not in now_rows:
-                lines.append(f"{noun} {name}: {'removed' if name in was_rows else 'added'}")
-            elif was_rows[name]["hash"] != now_rows[name]["hash"]:
-                lines.append(f"{noun} {name}: edited")
-            if noun == "case" and name in was_rows and name in now_rows:
-                before, after = (rows[name]["scores"].get(key) for rows in (was_rows, now_rows))
-                if before != after:
-                    lines.append(f"case {name}: {key} {before} -> {after}")
-    return lines
+        return []
+    contract = str(figure_at(METRICS["contract"], suite.top_k))
+    return [
+        f"reason: {new.summary.accepted.reason}",
+        *_moved_means(old.summary.means, new.summary.means),
+        *_changed_cases(old.cases, new.cases, contract),
+        *_changed_rows("card", old.cards, new.cards),
+    ]
+
+
+def _moved_means(old: Means, new: Means) -> Iterator[str]:
+    for figure in sorted({*old, *new}):
+        was, now = (f"{m.mean:.4f} (n = {m.n})" if m else "none" for m in (old.get(figure), new.get(figure)))
+        if old.get(figure) != new.get(figure):
+            yield f"{figure}: {was} -> {now}"
+
+
+def _changed_cases(old: CaseRows, new: CaseRows, figure: str) -> Iterator[str]:
+    for name in sorted({*old, *new}):
+        yield from _changed_rows("case", *({name: rows[name]} if name in rows else {} for rows in (old, new)))
+        if name in old and name in new:
+            before, after = old[name].scores.get(figure), new[name].scores.get(figure)
+            if before != after:
+                yield f"case {name}: {figure} {before} -> {after}"
+
+
+def _changed_rows(noun: str, old: CaseRows | CardRows, new: CaseRows | CardRows) -> Iterator[str]:
+    for name in sorted({*old, *new}):
+        if name not in old or name not in new:
+            yield f"{noun} {name}: {'removed' if name in old else 'added'}"
+        elif old[name].hash != new[name].hash:
+            yield f"{noun} {name}: edited"

@@ -3,25 +3,58 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import pandas as pd
 
 from kbgate.tasks.comparison.figures import lane_figures, method_figures
-from kbgate.tasks.domain import Baseline, Comparison, Previous, Run, Scores
-from kbgate.tasks.registry import METRICS, figure_keys
-from kbgate.tasks.settings import EPSILON, Suite
-from kbgate.tasks.tables import CHANGE_COLUMNS, FIGURE_COLUMNS, rows_of
+from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.domain import Baseline, Cases, Inputs
+from kbgate.tasks.metrics import METRICS, figure_at, figures_of
+from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Placement, Previous, Run, Scores
+from kbgate.tasks.schema import BaselineCase
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import EPSILON, Figure
+from kbgate.tasks.verdicts import Exam
 
 MAX_CHANGED = 0.10
 """Share of the baseline's cases that may be edited or removed before the rest says too little."""
 
 
+def exam_of(
+    inputs: Inputs,
+    asked: Cases,
+    run: Run,
+    today: dt.date,
+    *,
+    touched: tuple[str, ...] = (),
+    previous: Previous | None = None,
+    explained: tuple[str, ...] = (),
+) -> Exam:
+    """The exam that a run's rankings make, scored and held against the baseline."""
+    scores = score(inputs.suite, inputs.kb, asked, run, inputs.baseline)
+    cases = inputs.golden.cases
+    return Exam(
+        suite=inputs.suite,
+        kb=inputs.kb,
+        asked=asked,
+        golden=cases,
+        baseline=inputs.baseline,
+        run=run,
+        scores=scores,
+        comparison=compare(inputs.suite, cases, asked, run, scores, inputs.baseline, touched, previous),
+        today=today,
+        vanished=inputs.vanished,
+        touched=touched,
+        announced=inputs.announced,
+        previous=previous,
+        explained=explained,
+    )
+
+
 def compare(
     suite: Suite,
-    golden: pd.DataFrame,
-    asked: pd.DataFrame,
+    golden: Cases,
+    asked: Cases,
     run: Run,
     scores: Scores,
     baseline: Baseline | None,
@@ -34,124 +67,115 @@ def compare(
     edited cases are listed and never averaged in, nor are `touched` ones, asked beside the fast subset. `previous`: the run
     before; its means are told beside those of the same number of cases.
     """
-    now = _by_case(scores.figures, run.method)
     if baseline is None:
-        figures = [
-            *method_figures(suite, run, scores, asked, now, {}, set(asked["id"]) - set(touched)),
-            *lane_figures(run, scores, None),
-        ]
-        return Comparison(_table(figures, run.method, previous), _no_changes())
-    hashes = dict(zip(golden["id"], golden["hash"], strict=True))
-    baseline = _follow_renames(baseline, hashes)
-    then = baseline.cases
-    edited = tuple(sorted(c for c, h in hashes.items() if c in baseline.cases and baseline.cases[c]["hash"] != h))
-    removed = tuple(sorted(set(baseline.cases) - set(hashes)))
-    new = tuple(sorted(set(asked["id"]) - set(baseline.cases)))
-    common = tuple(sorted(set(asked["id"]) - set(new) - set(edited)))
+        alone = [*method_figures(suite, run, scores, asked, {}, set(asked) - set(touched)), *lane_figures(run, scores, None)]
+        return Comparison(_beside_previous(alone, run.method, previous))
+    then = _follow_renames(baseline, golden)
+    edited = tuple(sorted(name for name, case in golden.items() if name in then and then[name].hash != case.hash))
+    removed = tuple(sorted(set(then) - set(golden)))
+    new = tuple(sorted(set(asked) - set(then)))
+    common = tuple(sorted(set(asked) - set(new) - set(edited)))
     unlike = tuple(_incomparable(suite, baseline))
-    changed = len(edited) + len(removed)
-    many: tuple[str, ...] = ()
-    if changed > MAX_CHANGED * len(baseline.cases) + EPSILON:
-        share = f"{changed} of the baseline's {len(baseline.cases)} cases"
-        many = (f"{share} were edited or removed ({len(edited)} edited, {len(removed)} removed); 10 % are allowed",)
+    whole = not unlike and set(common) == set(then) == set(asked)
     figures = [
-        *method_figures(suite, run, scores, asked, now, {} if unlike else then, set(common) - set(touched)),
-        *lane_figures(run, scores, baseline if not unlike and set(common) == set(baseline.cases) == set(asked["id"]) else None),
+        *method_figures(suite, run, scores, asked, {} if unlike else then, set(common) - set(touched)),
+        *lane_figures(run, scores, baseline if whole else None),
     ]
-    changes = [] if unlike else list(_changes(suite, asked, scores, now, baseline, edited))
     return Comparison(
-        figures=_table(figures, run.method, previous),
-        changes=pd.DataFrame(changes, columns=list(CHANGE_COLUMNS), dtype=object),
+        figures=_beside_previous(figures, run.method, previous),
+        changes=() if unlike else tuple(_changes(suite, asked, run, scores, then, edited)),
         common=common,
         new=new,
         removed=removed,
         edited=edited,
-        incomparable=unlike + many,
+        incomparable=unlike + _too_many(len(edited), len(removed), len(then)),
     )
 
 
-def _follow_renames(baseline: Baseline, hashes: Mapping[str, str]) -> Baseline:
-    """The baseline with the rows of renamed cases under their new ids: another name makes no other case of it."""
-    gone = {row["hash"]: case for case, row in baseline.cases.items() if case not in hashes}
-    renamed = {gone[value]: case for case, value in hashes.items() if case not in baseline.cases and value in gone}
-    rows = {renamed.get(case, case): row for case, row in baseline.cases.items()}
-    return dataclasses.replace(baseline, cases=rows)
+def _too_many(edited: int, removed: int, accepted: int) -> tuple[str, ...]:
+    """Why so many changed cases leave too little to compare; nothing where they do not."""
+    if edited + removed <= MAX_CHANGED * accepted + EPSILON:
+        return ()
+    share = f"{edited + removed} of the baseline's {accepted} cases"
+    return (f"{share} were edited or removed ({edited} edited, {removed} removed); 10 % are allowed",)
 
 
-def _table(rows: list[tuple[Any, ...]], method: str, previous: Previous | None) -> pd.DataFrame:
-    """The rows as `FIGURE_COLUMNS`, each of the method's own beside the previous run's mean of as many cases."""
-    *columns, last = FIGURE_COLUMNS
-    table = pd.DataFrame(rows, columns=columns)
+def _follow_renames(baseline: Baseline, golden: Cases) -> dict[str, BaselineCase]:
+    """The baseline's rows, those of renamed cases under their new ids: another name makes no other case of it."""
+    gone = {row.hash: name for name, row in baseline.cases.items() if name not in golden}
+    unknown = [case for case in golden.values() if case.id not in baseline.cases]
+    renamed = {gone[case.hash]: case.id for case in unknown if case.hash in gone}
+    return {renamed.get(name, name): row for name, row in baseline.cases.items()}
+
+
+def _beside_previous(rows: list[Compared], method: str, previous: Previous | None) -> tuple[Compared, ...]:
+    """The rows, each of the method's own beside the previous run's mean of as many cases."""
     means = previous.means if previous else {}
-    table[last] = [
-        row["current"] - was["mean"]
-        if (was := means.get(row["metric"])) and (row["lane"], row["slice"], row["n"]) == (method, "", was["n"])
-        else float("nan")
-        for row in rows_of(table)
-    ]
-    return table
 
+    def beside(row: Compared) -> Compared:
+        was = means.get(str(row.figure))
+        if was is None or row.current is None or (row.lane, row.slice, row.n) != (method, "", was.n):
+            return row
+        return dataclasses.replace(row, since_previous=row.current - was.mean)
 
-def _no_changes() -> pd.DataFrame:
-    return pd.DataFrame(columns=list(CHANGE_COLUMNS), dtype=object)
-
-
-def _by_case(figures: pd.DataFrame, lane: str) -> dict[str, dict[str, float]]:
-    own = figures[figures["lane"] == lane]
-    found: dict[str, dict[str, float]] = {}
-    for case, key, value in zip(own["case"], own["metric"], own["value"], strict=True):
-        found.setdefault(case, {})[key] = value
-    return found
+    return tuple(beside(row) for row in rows)
 
 
 def _incomparable(suite: Suite, baseline: Baseline) -> Iterator[str]:
     """What makes figures of the two mean different things."""
     was = baseline.summary
-    for name, current in (("top_k", suite.top_k), ("unit", suite.unit)):
-        if was[name] != current:
-            yield f"{name} was {was[name]!r} in the baseline and is {current!r} now"
-    for name, version in sorted(was["metric_versions"].items()):
+    for name, before, current in (("top_k", was.top_k, suite.top_k), ("unit", was.unit, suite.unit)):
+        if before != current:
+            yield f"{name} was {before!r} in the baseline and is {current!r} now"
+    for name, version in sorted(was.metric_versions.items()):
         if name not in METRICS:
             yield f"metric {name} is in the baseline and is no longer computed"
         elif METRICS[name].version != version:
             yield f"metric {name} was version {version} in the baseline and is version {METRICS[name].version} now"
-    for key in sorted(set(was["means"]) - set(figure_keys(suite))):
+    for key in sorted(set(was.means) - {str(figure) for figure in figures_of(suite)}):
         if key.partition("@")[0] in METRICS:
             yield f"figure {key} is in the baseline and is no longer computed"
 
 
 def _changes(
-    suite: Suite,
-    asked: pd.DataFrame,
-    scores: Scores,
-    now: Mapping[str, Mapping[str, float]],
-    baseline: Baseline,
-    edited: tuple[str, ...],
-) -> Iterator[tuple[Any, ...]]:
+    suite: Suite, asked: Cases, run: Run, scores: Scores, then: Mapping[str, BaselineCase], edited: tuple[str, ...]
+) -> Iterator[Change]:
     """Every case that passed and fails, failed and passes, or is new and fails."""
-    key = METRICS["contract"].key(suite.top_k)
-    cases = {case["id"]: case for case in rows_of(asked)}
-    for place in rows_of(scores.placements):
-        case, row = cases[place["case"]], baseline.cases.get(place["case"])
-        was = row["scores"].get(key) if row else None
-        value = now.get(case["id"], {}).get(key)
-        tier_gold = bool(place["tier_gold"] or (row and row["tier_gold"]))
-        if row is None:
-            change = "unbaselined_failing" if value is not None and not _passes(suite, value) else ""
-        elif was is None:
-            # Its asker could see no gold then: if there is some to see now, access was widened.
-            change = "access_widened" if value is not None and case["id"] not in edited else ""
-        elif _passes(suite, was) and not _passes(suite, value or 0.0):
-            slips = not (place["canary"] or tier_gold) and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
-            change = "slipped" if slips else "newly_failing"
-        elif not _passes(suite, was) and _passes(suite, value or 0.0):
-            change = "newly_passing"
-        else:
-            change = ""
-        if change:
-            ranks = row["gold_ranks"] if row else {}
-            about = (case["query"], case["kind"], case["language"], case["id"] in edited)
-            yield (case["id"], change, *about, place["canary"], tier_gold, ranks, place["ranks"])
+    contract = figure_at(METRICS["contract"], suite.top_k)
+    now = scores.of(run.method)[contract]
+    for place in scores.placements.values():
+        case, row = asked[place.case], then.get(place.case)
+        tier_gold = place.tier_gold or (row is not None and row.tier_gold)
+        kind = _kind(suite, place, row, now.get(case.id), contract, edited=case.id in edited, tier_gold=tier_gold)
+        if kind is not None:
+            ranks = row.gold_ranks if row else {}
+            yield Change(kind, case, case.id in edited, place.canary, tier_gold, ranks, place.ranks)
+
+
+def _kind(
+    suite: Suite,
+    place: Placement,
+    row: BaselineCase | None,
+    value: float | None,
+    contract: Figure,
+    *,
+    edited: bool,
+    tier_gold: bool,
+) -> ChangeKind | None:
+    """How a case changed sides; None where it did not. `value`: its contract now, None where it has none."""
+    if row is None:
+        return ChangeKind.UNBASELINED_FAILING if value is not None and not _passes(suite, value) else None
+    was = row.scores.get(str(contract))
+    if was is None:
+        # Its asker could see no gold then: if there is some to see now, access was widened.
+        return ChangeKind.ACCESS_WIDENED if value is not None and not edited else None
+    passed, passes = _passes(suite, was), _passes(suite, value or 0.0)
+    if passed == passes:
+        return None
+    if passes:
+        return ChangeKind.NEWLY_PASSING
+    slips = not (place.canary or tier_gold) and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
+    return ChangeKind.SLIPPED if slips else ChangeKind.NEWLY_FAILING
 
 
 def _passes(suite: Suite, contract: float) -> bool:
@@ -163,9 +187,8 @@ def _slack(suite: Suite) -> int:
     return 1 if gate is None or gate.slack is None else gate.slack
 
 
-def _contract_at(place: Mapping[str, Any], k: int) -> float:
+def _contract_at(place: Placement, k: int) -> float:
     """The contract a case would have with a few places more."""
-    groups, ranks = place["groups"], place["ranks"]
-    if not groups:
+    if not place.groups:
         return 0.0
-    return sum(any((ranks.get(card) or k + 1) <= k for card in group) for group in groups) / len(groups)
+    return sum(any((place.ranks.get(card) or k + 1) <= k for card in group) for group in place.groups) / len(place.groups)

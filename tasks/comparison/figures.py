@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
+from kbgate.tasks.comparison.scoring import means_of
 from kbgate.tasks.comparison.statistics import (
     Clustered,
-    Floats,
     bootstrap,
     by_cluster,
     effective_n,
@@ -19,168 +20,196 @@ from kbgate.tasks.comparison.statistics import (
     smallest_visible_fall,
     wilson,
 )
-from kbgate.tasks.domain import Baseline, Run, Scores
-from kbgate.tasks.registry import AGGREGATES, Aggregate, Metric, figure_keys, metric_of
-from kbgate.tasks.settings import EPSILON, Suite
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.domain import Baseline, Case, Cases
+from kbgate.tasks.metrics import AGGREGATES, Part, figure_of, figures_of, part_of
+from kbgate.tasks.results import Compared, Placement, Run, Scores
+from kbgate.tasks.schema import BaselineCase
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores
 
-DIGITS = 6
+NOT_SAID = "not said"
+"""The slice of cases that leave a label empty."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """The same cases (rows) and figures (columns) now, at the baseline and at the anchor; NaN where a case has none."""
+
+    figures: tuple[Figure, ...]
+    clusters: NDArray[np.str_]
+    now: Floats
+    before: Floats
+    anchored: Floats
+
+    def block(self, inside: NDArray[np.intp], columns: Sequence[int]) -> Paired:
+        """Some of the cases and figures."""
+        block = np.ix_(inside, np.array(columns, dtype=int))
+        figures = tuple(self.figures[column] for column in columns)
+        return Paired(figures, self.clusters[inside], self.now[block], self.before[block], self.anchored[block])
 
 
 def method_figures(
     suite: Suite,
     run: Run,
     scores: Scores,
-    asked: pd.DataFrame,
-    now: Mapping[str, Mapping[str, float]],
-    then: Mapping[str, Mapping[str, Any]],
+    asked: Cases,
+    then: Mapping[str, BaselineCase],
     population: set[str],
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[Compared]:
     """The method's figures, over all cases and over each slice."""
-    keys = figure_keys(suite)
-    cases = asked[asked["id"].isin(population)].sort_values("id")
-    ids = cases["id"].tolist()
-    current = _table(ids, keys, now)
-    before = _table(ids, keys, {case: row["scores"] for case, row in then.items()})
-    anchored = _table(ids, keys, {case: row["anchor"] or {} for case, row in then.items()})
-    for place, key in enumerate(keys):
-        _lose_nothing(metric_of(key)[0], current[:, place], before[:, place])
-    clusters = cases["cluster"].to_numpy()
-    at_the_cut = _told_by_slice(suite, keys)
-    known = asked[asked["id"].isin(set(then) | set(ids))].sort_values("id")
+    ids = sorted(name for name in asked if name in population)
+    table = _paired_table(suite, scores.of(run.method), asked, then, ids)
+    at_the_cut = _columns_of_slices(suite, table.figures)
+    known = [asked[name] for name in sorted(asked) if name in population or name in then]
     for name, inside in _slices(known, scores.placements, {case: place for place, case in enumerate(ids)}):
-        columns = at_the_cut if name else list(range(len(keys)))
-        told = [keys[place] for place in columns]
-        block = np.ix_(inside, np.array(columns, dtype=int))
-        rows = _paired(suite, told, current[block], before[block], anchored[block], clusters[inside])
-        for key, row in zip(told, rows, strict=True):
-            yield (run.method, name, key, *row)
-    has_gold = {case: bool(grades) for case, grades in zip(asked["id"], asked["grades"], strict=True)}
+        columns = at_the_cut if name else list(range(len(table.figures)))
+        yield from _compared(suite, run.method, name, table.block(inside, columns))
+    has_gold = {case.id: bool(case.grades) for case in asked.values()}
     for part in AGGREGATES.values():
-        for found in part.measure(run, has_gold):
-            nothing = [np.nan] * 4
-            yield (found.lane, "", part.name, np.nan, found.value, np.nan, *nothing, found.n, np.nan, *nothing)
+        for measured in part.measure(run, has_gold):
+            value = measured.value if np.isfinite(measured.value) else None
+            yield Compared(measured.lane, Figure(part.name), current=value, n=measured.n)
 
 
-def _told_by_slice(suite: Suite, keys: list[str]) -> list[int]:
+def _paired_table(suite: Suite, own: LaneScores, asked: Cases, then: Mapping[str, BaselineCase], ids: list[str]) -> Paired:
+    figures = figures_of(suite)
+    rows = {case: place for place, case in enumerate(own.cases)}
+    now = np.full((len(ids), len(figures)), np.nan)
+    for number, case in enumerate(ids):
+        if case in rows:
+            now[number] = own.values[rows[case]]
+    now[~np.isfinite(now)] = np.nan  # the check `finite` refuses the run; until then it was not measured
+    keys = [str(figure) for figure in figures]
+    before = _table(ids, keys, {case: row.scores for case, row in then.items()})
+    anchored = _table(ids, keys, {case: row.anchor or {} for case, row in then.items()})
+    for place, figure in enumerate(figures):
+        _lose_nothing(part_of(figure), now[:, place], before[:, place])
+    clusters = np.array([asked[case].cluster for case in ids], dtype=str)
+    return Paired(figures, clusters, now, before, anchored)
+
+
+def _columns_of_slices(suite: Suite, figures: Sequence[Figure]) -> list[int]:
     """Places of the figures a slice has: those at the verdict's k, without a cut-off, or named by a [[slice]] or a gate."""
     asked = {*(part.metric for part in suite.slices), *suite.gates}
-    return [place for place, key in enumerate(keys) if key in asked or metric_of(key)[1] in (None, suite.top_k)]
+    return [place for place, figure in enumerate(figures) if str(figure) in asked or figure.k in (None, suite.top_k)]
 
 
 def _table(ids: list[str], keys: list[str], values: Mapping[str, Mapping[str, float]]) -> Floats:
     """Cases x figures; NaN where a case has no such figure."""
-    return np.array([[values.get(case, {}).get(key, np.nan) for key in keys] for case in ids], dtype=float).reshape(
-        len(ids), len(keys)
-    )
+    rows = [[values.get(case, {}).get(key, np.nan) for key in keys] for case in ids]
+    return np.array(rows, dtype=float).reshape(len(ids), len(keys))
 
 
-def _lose_nothing(part: Metric | Aggregate, current: Floats, before: Floats) -> None:
+def _lose_nothing(part: Part, now: Floats, before: Floats) -> None:
     """A figure a case had and has no longer counts as the worst: a loss must not leave the denominator.
 
     Where the whole run lacks what some cases of the baseline have, only these cases are compared.
     """
     worst = part.low if part.higher_is_better else part.high
     if part.judges_gold and np.isfinite(worst):
-        current[np.isnan(current) & ~np.isnan(before)] = worst
+        now[np.isnan(now) & ~np.isnan(before)] = worst
     if part.stored and not np.isnan(before).all():
-        current[np.isnan(before)] = np.nan
+        now[np.isnan(before)] = np.nan
 
 
 def _slices(
-    cases: pd.DataFrame, placements: pd.DataFrame, places: Mapping[str, int]
-) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    cases: list[Case], placements: Mapping[str, Placement], places: Mapping[str, int]
+) -> Iterator[tuple[str, NDArray[np.intp]]]:
     """All compared cases, and every part of the asked ones that has more than one value, as places in the table.
 
     A part whose cases were all edited has none: it is a part that was not measured, and must not go unsaid.
     """
     yield "", np.arange(len(places))
-    of_gold = {row["case"]: row for row in rows_of(placements[["case", "domains", "tiers"]])}
-    filtered = [f is not None or e is not None for f, e in zip(cases["filter"], cases["entitled"], strict=True)]
-    labels: dict[str, list[list[str]]] = {
-        **{by: [[value or "not said"] for value in cases[by]] for by in ("kind", "language", "topic")},
-        "domain": [list(of_gold[case]["domains"]) if case in of_gold else [] for case in cases["id"]],
-        "tier": [list(of_gold[case]["tiers"]) if case in of_gold else [] for case in cases["id"]],
-        "filtered": [["yes" if value else "no"] for value in filtered],
-    }
-    for by, of_cases in labels.items():
-        values = sorted({value for of_case in of_cases for value in of_case})
+    labels = [_labels(case, placements.get(case.id)) for case in cases]
+    for by in labels[0] if labels else ():
+        values = sorted({value for of_case in labels for value in of_case[by]})
         if len(values) > 1:
             for value in values:
-                named = zip(cases["id"], of_cases, strict=True)
-                inside = [places[case] for case, of_case in named if value in of_case and case in places]
-                yield f"{by}={value}", np.array(inside, dtype=int)
+                named = zip(cases, labels, strict=True)
+                inside = [places[case.id] for case, of_case in named if value in of_case[by] and case.id in places]
+                yield f"{by}={value}", np.array(inside, dtype=np.intp)
 
 
-def _paired(
-    suite: Suite, keys: list[str], current: Floats, before: Floats, anchored: Floats, clusters: np.ndarray[Any, Any]
-) -> list[tuple[float, ...]]:
-    """For each figure what stands behind its name in `FIGURE_COLUMNS`, over the same cases."""
-    parts = [metric_of(key)[0] for key in keys]
+def _labels(case: Case, placement: Placement | None) -> dict[str, tuple[str, ...]]:
+    """The slices a case stands in, by what they are cut by."""
+    filtered = case.filter is not None or case.entitled is not None
+    return {
+        "kind": (case.kind or NOT_SAID,),
+        "language": (case.language or NOT_SAID,),
+        "topic": (case.topic or NOT_SAID,),
+        "domain": placement.domains if placement else (),
+        "tier": placement.tiers if placement else (),
+        "filtered": ("yes" if filtered else "no",),
+        "attack": (case.attack or NOT_SAID,),
+        "intent": (case.intent or NOT_SAID,),
+    }
+
+
+def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Compared]:
+    """Each figure over the same cases: means, interval, p, what would have shown."""
+    parts = [part_of(figure) for figure in table.figures]
     better = np.array([1.0 if part.higher_is_better else -1.0 for part in parts])
-    compared = np.asarray(~np.isnan(before).all(axis=0)) if len(before) else np.zeros(len(keys), bool)
-    values = np.where(compared, current - before, current)
+    there = np.asarray(~np.isnan(table.before).all(axis=0)) if len(table.before) else np.zeros(len(parts), bool)
+    values = np.where(there, table.now - table.before, table.now)
     # What is as it was: a whole span off is the worst that can happen to a case.
     spans = np.array([part.high - part.low if np.isfinite(part.high) else 1.0 for part in parts])
-    table = by_cluster(values, clusters)
-    gains = Clustered(table.sums * better, table.sizes)
-    low, high = bootstrap(table, spans)
-    p = sign_flip(gains, np.array([_tolerance(suite, key) for key in keys]))
-    visible, independent = smallest_visible_fall(gains), effective_n(table)
-    rows = []
-    for place in range(len(parts)):
+    clustered = by_cluster(values, table.clusters)
+    gains = Clustered(clustered.sums * better, clustered.sizes)
+    low, high = bootstrap(clustered, spans)
+    p = sign_flip(gains, np.array([_tolerance(suite, figure) for figure in table.figures]))
+    visible, independent = smallest_visible_fall(gains), effective_n(clustered)
+    for place, figure in enumerate(table.figures):
         defined = ~np.isnan(values[:, place])
-        now, n = current[defined, place], int(defined.sum())
+        n = int(defined.sum())
         if not n:
-            rows.append((*[np.nan] * 7, 0, 0, *[np.nan] * 4))
+            yield Compared(lane, figure, name, clusters=0)
             continue
-        interval = (float(low[place]), float(high[place]))
-        was = before[defined, place] if compared[place] else np.array([])
-        if set(now) <= {0.0, 1.0} and set(was) <= {0.0, 1.0}:
-            share = paired_shares(was, now, independent[place]) if compared[place] else None
-            interval = share or wilson(float(now.mean()), independent[place])
-        held = (round(x, DIGITS) for x in interval)
-        if not compared[place]:
-            rows.append(
-                (np.nan, now.mean(), np.nan, *held, np.nan, np.nan, n, int(table.clusters[place]), *[np.nan] * 3, np.nan)
-            )
-            continue
-        change = (now - was) * better[place]
-        wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
-        since = current[:, place] - anchored[:, place]
-        fallen = float(since[~np.isnan(since)].mean()) if not np.isnan(since).all() else np.nan
-        told = (float(p[place]), round(float(visible[place]), DIGITS))
-        ties = n - wins - losses
-        rows.append(
-            (
-                was.mean(),
-                now.mean(),
-                now.mean() - was.mean(),
-                *held,
-                *told,
-                n,
-                int(table.clusters[place]),
-                wins,
-                ties,
-                losses,
-                fallen,
-            )
-        )
-    return rows
+        now, was = table.now[defined, place], table.before[defined, place] if there[place] else np.array([])
+        bounds = _share_bounds(was, now, float(independent[place])) or (float(low[place]), float(high[place]))
+        row = Compared(
+            lane, figure, name, current=float(now.mean()), low=round(bounds[0], DIGITS), high=round(bounds[1], DIGITS),
+            n=n, clusters=int(clustered.clusters[place]),
+        )  # fmt: skip
+        if there[place]:
+            since = table.now[:, place] - table.anchored[:, place]
+            row = _beside_baseline(row, now, was, float(better[place]), since[~np.isnan(since)])
+            row = dataclasses.replace(row, p=float(p[place]), visible=round(float(visible[place]), DIGITS))
+        yield row
 
 
-def _tolerance(suite: Suite, key: str) -> float:
-    """What [gates] lets a figure fall by; 0 where it says nothing."""
-    part, cut = metric_of(key)
-    names = [key, *([part.name] if cut in (None, suite.top_k) else [])]
-    return next((suite.gates[name].tolerance or 0.0 for name in names if name in suite.gates), 0.0)
+def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float, since: Floats) -> Compared:
+    """A figure with what the same cases had; `since`: what each case gained since the anchor."""
+    change = (now - was) * better
+    wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
+    return dataclasses.replace(
+        row,
+        baseline=float(was.mean()),
+        delta=float(now.mean() - was.mean()),
+        wins=wins,
+        ties=row.n - wins - losses,
+        losses=losses,
+        since_anchor=float(since.mean()) if len(since) else None,
+    )
 
 
-def lane_figures(run: Run, scores: Scores, baseline: Baseline | None) -> Iterator[tuple[Any, ...]]:
+def _share_bounds(was: Floats, now: Floats, n: float) -> tuple[float, float] | None:
+    """The interval of a figure that is 0 or 1 in every case; None for any other."""
+    if not (set(now) <= {0.0, 1.0} and set(was) <= {0.0, 1.0}):
+        return None
+    return paired_shares(was, now, n) if len(was) else wilson(float(now.mean()), n)
+
+
+def _tolerance(suite: Suite, figure: Figure) -> float:
+    """What [gates] lets a figure drop by; 0 where it says nothing."""
+    gates = ((name, gate) for name, gate in suite.gates.items() if name.partition("@")[0] == figure.metric)
+    return next((gate.tolerance or 0.0 for name, gate in gates if figure_of(name, suite) == figure), 0.0)
+
+
+def lane_figures(run: Run, scores: Scores, baseline: Baseline | None) -> Iterator[Compared]:
     """The other lanes' figures over all cases asked, beside the baseline's own means where these are of the same cases."""
-    others = scores.figures[scores.figures["lane"] != run.method]
-    for (lane, key), values in others.groupby(["lane", "metric"], sort=False)["value"]:
-        was = baseline.summary["lanes"].get(lane, {}).get(key) if baseline else None
-        before = was["mean"] if was else np.nan
-        row = (before, values.mean(), values.mean() - before, *[np.nan] * 4, len(values), *[np.nan] * 5)
-        yield (lane, "", key, *row)
+    for lane, table in scores.lanes.items():
+        accepted = baseline.summary.lanes.get(lane, {}) if baseline else {}
+        for figure, (mean, n) in means_of(table).items() if lane != run.method else ():
+            was = accepted.get(str(figure))
+            delta = mean - was.mean if was else None
+            yield Compared(lane, figure, baseline=was.mean if was else None, current=mean, delta=delta, n=n)

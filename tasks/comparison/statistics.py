@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+from kbgate.tasks.tables import Floats
 
 CONFIDENCE = 0.95
 ALPHA = 0.05
@@ -44,7 +44,7 @@ class Clustered:
         return np.asarray((self.sizes > 0).sum(axis=0))
 
 
-def by_cluster(values: Floats, clusters: np.ndarray[Any, Any]) -> Clustered:
+def by_cluster(values: Floats, clusters: NDArray[np.str_]) -> Clustered:
     """Sum the rows of `values` (cases x figures, NaN where undefined) over equal entries of `clusters`."""
     places, number = np.unique(clusters, return_inverse=True)
     defined = ~np.isnan(values)

@@ -8,29 +8,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kbgate.tasks.diagnosis.causes import CAUSES, Cause, Missing
+from kbgate.tasks.diagnosis.causes import CAUSES, Cause, Missing, in_order
 from kbgate.tasks.diagnosis.causes.chunk_split import whole
 from kbgate.tasks.diagnosis.causes.displaced import newcomers_above
 from kbgate.tasks.diagnosis.causes.label import LIFTED
 from kbgate.tasks.diagnosis.labels import doubts_of
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 from kbgate.tasks.diagnosis.patterns import patterns_of
-from kbgate.tasks.diagnosis.variants import AS_IS, SEARCHABLE, WORDS
-from kbgate.tasks.domain import Exam, Inputs, Material, Outcome
+from kbgate.tasks.diagnosis.variants import AS_IS
+from kbgate.tasks.domain import Inputs, Material, Vanished
 from kbgate.tasks.errors import named
 from kbgate.tasks.findings import Diagnosis, Finding, Group
-from kbgate.tasks.index.vectors import Vectors
-from kbgate.tasks.registry import METRICS
+from kbgate.tasks.results import ChangeKind, Placement
 from kbgate.tasks.runs.history import read_history
-from kbgate.tasks.settings import EPSILON
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.tables import EPSILON, Figure, Vectors
+from kbgate.tasks.verdicts import Exam
 
 UNKNOWN = "unknown"
 LIMIT = 200
 """Golds that are looked into in one run."""
 PATIENCE = 900.0
 """Seconds after which no further gold is looked into: a verdict must not wait for its reasons."""
-_FALLEN = ("newly_failing", "slipped", "unbaselined_failing")
 _SHOWN = 3
 """Culprits of one cause that have a line each; more share one."""
 
@@ -50,21 +48,19 @@ def diagnose(
 
 
 def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
-    fallen, lines = list(golds_that_fell(exam)), read_history(lab.home, exam.suite.name)
-    if fallen and not set(lab.lanes) <= SEARCHABLE:
-        return Diagnosis(trouble=f"method '{exam.run.method}' cannot be asked again in this process", left_out=len(fallen))
+    lost, history = list(golds_that_fell(exam)), read_history(lab.home, exam.suite.name)
     findings: list[Finding] = []
     ends = time.monotonic() + PATIENCE
-    for missing in fallen[:limit]:
+    for missing in lost[:limit]:
         if time.monotonic() > ends:
             break
         findings.append(explain(missing, lab))
     return Diagnosis(
         tuple(findings),
         tuple(groups_of(findings)),
-        patterns_of(exam, findings, lines),
-        len(fallen) - len(findings),
-        tuple(doubts_of(exam, lab, _failing(exam))) if set(lab.lanes) <= SEARCHABLE else (),
+        patterns_of(exam, findings, history),
+        len(lost) - len(findings),
+        tuple(doubts_of(exam, lab, _failing(exam))),
     )
 
 
@@ -73,47 +69,51 @@ def golds_that_fell(exam: Exam) -> Iterator[Missing]:
 
     All that are missing, where there is no baseline or [acceptance] asks for the cause of each.
     """
-    rows, vanished = exam.baseline.cases if exam.baseline else {}, {(lost.case, lost.card): lost for lost in exam.vanished}
-    changes = exam.comparison.changes
-    fallen = set(changes.loc[changes["change"].isin(_FALLEN), "case"])
+    changes = exam.comparison.changed(ChangeKind.NEWLY_FAILING, ChangeKind.SLIPPED, ChangeKind.UNBASELINED_FAILING)
+    looked_into = {change.case.id for change in changes}
     if exam.baseline is None or exam.suite.acceptance is not None:
-        fallen |= _failing(exam)
-    told = set()
-    for place in rows_of(exam.scores.placements):
-        case, k = place["case"], exam.suite.top_k
-        if not Outcome(place["outcome"]).measured:
+        looked_into |= _failing(exam)
+    vanished: dict[str, dict[str, Vanished]] = {}
+    for gone in exam.vanished:
+        vanished.setdefault(gone.case, {})[gone.card] = gone
+    for place in exam.scores.placements.values():
+        if place.outcome.measured:
+            yield from _missing_of(exam, place, place.case in looked_into, vanished.get(place.case, {}))
+
+
+def _missing_of(exam: Exam, place: Placement, looked_into: bool, vanished: dict[str, Vanished]) -> Iterator[Missing]:
+    """The golds that one case lacks, each once: of its groups where it is looked into, and those that vanished."""
+    row = exam.baseline.cases.get(place.case) if exam.baseline else None
+    then, k = row.gold_ranks if row else {}, exam.suite.top_k
+    stood = {card for card, rank in then.items() if rank is not None and rank <= k}
+    groups = place.groups or tuple(frozenset([card]) for card in sorted(stood))
+    named_already: set[str] = set()
+    for group in groups if looked_into else ():
+        ranks = {card: place.ranks.get(card) for card in group}
+        if any(rank is not None and rank <= k for rank in ranks.values()):
             continue
-        then = rows[case]["gold_ranks"] if case in rows else {}
-        stood = {card for card, rank in then.items() if rank is not None and rank <= k}
-        groups = place["groups"] or tuple(frozenset([card]) for card in sorted(stood))
-        for group in groups if case in fallen else ():
-            ranks = {card: place["ranks"].get(card) for card in group}
-            if any(rank is not None and rank <= k for rank in ranks.values()):
-                continue
-            nearest = min(group, key=lambda card: (ranks[card] or len(exam.kb.cards) + 1, card))
-            for card in sorted(group & stood) or [nearest]:
-                told.add((case, card))
-                yield Missing(case, card, then.get(card), ranks[card], card in stood)
-        for (of_case, card), lost in vanished.items():
-            if of_case == case and (case, card) not in told:
-                told.add((case, card))
-                held = card in stood or bool(lost.excerpt)
-                yield Missing(case, card, then.get(card), place["ranks"].get(card), held, lost.excerpt)
+        nearest = min(group, key=lambda card: (ranks[card] or len(exam.kb.cards) + 1, card))
+        for card in sorted(group & stood) or [nearest]:
+            named_already.add(card)
+            yield Missing(place.case, card, then.get(card), ranks[card], card in stood)
+    for card, gone in vanished.items():
+        if card not in named_already:
+            held = card in stood or bool(gone.excerpt)
+            yield Missing(place.case, card, then.get(card), place.ranks.get(card), held, gone.excerpt)
 
 
 def _failing(exam: Exam) -> set[str]:
-    own = exam.scores.figures
-    contract = (own["metric"] == METRICS["contract"].key(exam.suite.top_k)) & (own["lane"] == exam.run.method)
-    return set(own.loc[contract & (own["value"] < exam.suite.pass_mark - EPSILON), "case"])
+    contracts = exam.scores.of(exam.run.method)[Figure("contract", exam.suite.top_k)]
+    return {case for case, value in contracts.items() if value < exam.suite.pass_mark - EPSILON}
 
 
 def explain(missing: Missing, lab: Laboratory) -> Finding:
     """The first cause that its counterfactual confirms, with the evidence in numbers; "unknown" where none does."""
-    found = lab.ask(missing.case).rank(missing.gold)
-    is_found = found is not None and found <= lab.suite.top_k
-    for cause in sorted(CAUSES.values(), key=lambda part: part.order):
-        of_found = cause.of_evidence if missing.excerpt else cause.lost_by_index
-        if (is_found and not of_found) or not _may_be(cause, missing, lab):
+    rank = lab.ask(missing.case).rank(missing.gold)
+    is_in_reach = rank is not None and rank <= lab.suite.top_k
+    for cause in in_order():
+        explains_what_is_in_reach = cause.of_evidence if missing.excerpt else cause.lost_by_index
+        if (is_in_reach and not explains_what_is_in_reach) or not _may_be(cause, missing, lab):
             continue
         confirmed = cause.look(missing, lab)
         if confirmed is not None:
@@ -130,7 +130,7 @@ def _may_be(cause: Cause, missing: Missing, lab: Laboratory) -> bool:
     """What was so in the baseline, when the gold stood in the top k, is no cause of its fall."""
     if not missing.stood or not cause.changed:
         return True
-    sections = {name.split(".")[0] for name in lab.turned}
+    sections = {name.split(".")[0] for name in lab.changed_settings}
     return bool(
         ("card" in cause.changed and lab.edit_matters(missing.case, missing.gold, bool(missing.excerpt)))
         or ("case" in cause.changed and lab.edited(missing.case))
@@ -147,14 +147,14 @@ def _finding(missing: Missing, lab: Laboratory, cause: str, sentence: str, prove
         "score": ranking.score(now) if now else None,
         f"score at rank {k}": ranking.score(k),
         "rank by exact search": now,
-        "rank by BM25": ranking.rank(gold, WORDS),
+        "rank by BM25": ranking.words.rank(gold),
     }
     change = whole(missing, lab)
     if change is not AS_IS:
         evidence["rank as one chunk"] = lab.ask(missing.case, change).rank(gold)
-    if lab.cases[missing.case]["filter"] is not None or lab.cases[missing.case]["entitled"] is not None:
+    if lab.cases[missing.case].filter is not None or lab.cases[missing.case].entitled is not None:
         evidence["rank with the filter lifted"] = lab.ask(missing.case, lift=LIFTED).rank(gold)
-    above = tuple((card, lab.cards[card]["title"]) for card in newcomers_above(missing, lab))
+    above = tuple((card, lab.cards[card].title) for card in newcomers_above(missing, lab))
     return Finding(missing.case, gold, cause, sentence, proven, culprits, evidence, above)
 
 
@@ -163,8 +163,8 @@ def groups_of(findings: Iterable[Finding]) -> Iterator[Group]:
     by_cause: dict[str, list[Finding]] = {}
     for finding in findings:
         by_cause.setdefault(finding.cause, []).append(finding)
-    for cause, own in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0])):
-        lines = list(_by_culprit(own))
+    for cause, of_cause in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0])):
+        lines = list(_by_culprit(of_cause))
         for culprit, part in lines[:_SHOWN]:
             yield _group(cause, part, [culprit] if culprit else [])
         rest = [finding for _, part in lines[_SHOWN:] for finding in part]

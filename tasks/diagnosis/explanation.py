@@ -3,79 +3,128 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from kbgate.tasks.diagnosis.causes import Missing
-from kbgate.tasks.diagnosis.diagnosis import explain
+from kbgate.tasks.diagnosis.diagnosis import UNKNOWN, explain
 from kbgate.tasks.diagnosis.laboratory import ACCESS, Laboratory
-from kbgate.tasks.domain import Inputs, Material
+from kbgate.tasks.domain import Case, Cases, Inputs, Material
 from kbgate.tasks.findings import Finding
-from kbgate.tasks.index.fingerprint import golden_fingerprint, policy_fingerprint
-from kbgate.tasks.index.vectors import Vectors
+from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.index.fingerprint import golden_fingerprint
 from kbgate.tasks.runs.history import read_history
+from kbgate.tasks.tables import Vectors
 
 _WIDTH = 100
 
 
-def explain_case(
-    inputs: Inputs, material: Material, cases: pd.DataFrame, vectors: Vectors, day: dt.date, home: Path
-) -> Iterator[str]:
-    """One case as a person reads it, a line at a time; `cases`, `vectors`: that case alone."""
+@dataclass(frozen=True, slots=True)
+class TopCard:
+    """A card in the top k."""
+
+    rank: int
+    card: str
+    title: str
+    marks: tuple[str, ...]
+    """What is to be known of it: "gold", "new", "changed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A card that is new or changed and stands above a gold that is missed."""
+
+    card: str
+    title: str
+    since: str
+    """"new" or "changed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A gold that is missing, and why."""
+
+    finding: Finding
+    title: str
+    above: tuple[Above, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One case, as it stands."""
+
+    case: str
+    query: str
+    about: str
+    """Kind, language and whether it is a canary."""
+    ranks_from: str
+    """Where the ranks are from, as half a sentence."""
+    top_k: int
+    top: tuple[TopCard, ...]
+    golds: tuple[str | Lost, ...]
+    """What became of each group of gold: a sentence, or a gold that is missing."""
+
+
+def explain_case(inputs: Inputs, material: Material, cases: Cases, vectors: Vectors, day: dt.date, home: Path) -> Explanation:
+    """One case in full; `cases`, `vectors`: that case alone."""
     lab = Laboratory(inputs, material, cases, vectors, day, home)
-    ((name, case),) = lab.cases.items()
-    examined = _examined(inputs, material, day, home, name)
-    yield f"{name}: {case['query']}"
-    about = [case["kind"], case["language"], *(["canary"] if case["canary"] else [])]
-    yield f"  {', '.join(part for part in about if part)}; " + (
-        "ranks are those of the last run" if examined is not None else "ranks are by exact search: no run examined this index"
+    (case,) = cases.values()
+    examined = _examined(inputs, material, day, home, case.id)
+    about = [case.kind, case.language, *(["canary"] if case.canary else [])]
+    by_search = {card: rank for rank, card in enumerate(lab.ask(case.id).hits.ids, start=1)}
+    ranks = by_search if examined is None else examined
+    return Explanation(
+        case=case.id,
+        query=case.query,
+        about=", ".join(part for part in about if part),
+        ranks_from="by exact search: no run examined this index" if examined is None else "those of the last run",
+        top_k=inputs.suite.top_k,
+        top=tuple(_top(lab, case, ranks)),
+        golds=tuple(_golds(lab, case, ranks)),
     )
-    ranking = lab.ask(name)
-    ranks = examined if examined is not None else {card: ranking.rank(card) for card, _ in ranking.hits}
-    yield f"top {inputs.suite.top_k}:"
-    gold = {card for group in case["groups"] for card in group}
-    for card, rank in sorted(ranks.items(), key=lambda item: (item[1] or 0, item[0])):
-        if rank is not None and rank <= inputs.suite.top_k:
-            marks = [word for word, there in (("gold", card in gold), (_came(lab, card), True)) if there and word]
-            yield f"  {rank:>3} {card}{' (' + ', '.join(marks) + ')' if marks else ''}: {_short(lab.cards[card]['title'])}"
-    row = inputs.baseline.cases.get(name) if inputs.baseline else None
-    then = row["gold_ranks"] if row else {}
-    if not gold:
+
+
+def _top(lab: Laboratory, case: Case, ranks: Mapping[str, int]) -> Iterator[TopCard]:
+    gold = {card for group in case.groups for card in group}
+    for card, rank in sorted(ranks.items(), key=lambda item: (item[1], item[0])):
+        if rank <= lab.suite.top_k:
+            marks = (*(["gold"] if card in gold else []), *([_since(lab, card)] if card in lab.newcomers else []))
+            yield TopCard(rank, card, _short(lab.cards[card].title), marks)
+
+
+def _golds(lab: Laboratory, case: Case, ranks: Mapping[str, int]) -> Iterator[str | Lost]:
+    """What became of each group of gold."""
+    row, k = lab.inputs.baseline.cases.get(case.id) if lab.inputs.baseline else None, lab.suite.top_k
+    then = row.gold_ranks if row else {}
+    if not case.groups:
         yield "no gold: nothing should be found for it"
-    for lost in inputs.vanished:
-        if lost.case == name and lost.excerpt:
-            gone = Missing(name, lost.card, then.get(lost.card), ranks.get(lost.card), True, lost.excerpt)
-            yield from _told(explain(gone, lab), lab)
-    for group in case["groups"]:
-        hidden = [card for card in group if card in lab.cards and ACCESS in lab.hides(name, card)]
+    for gone in lab.inputs.vanished:
+        if gone.case == case.id and gone.excerpt:
+            yield _lost(lab, Missing(case.id, gone.card, then.get(gone.card), ranks.get(gone.card), True, gone.excerpt))
+    for group in case.groups:
+        hidden = {card for card in group if card in lab.cards and ACCESS in lab.hides(case.id, card)}
+        in_reach = sorted(card for card in group if ranks.get(card, k + 1) <= k)
         if len(hidden) == len(group):
             yield f"hidden: {', '.join(sorted(hidden))}: its asker may not see it, and must not"
-            continue
-        found = [card for card in group if (ranks.get(card) or inputs.suite.top_k + 1) <= inputs.suite.top_k]
-        if found:
-            yield f"found: {', '.join(sorted(found))}" + (" (one of several suffices)" if len(group) > 1 else "")
-            continue
-        stood = [card for card in sorted(group) if (then.get(card) or inputs.suite.top_k + 1) <= inputs.suite.top_k]
-        for card in stood or sorted(set(group) - set(hidden)):
-            yield from _told(explain(Missing(name, card, then.get(card), ranks.get(card), card in stood), lab), lab)
+        elif in_reach:
+            yield f"found: {', '.join(in_reach)}" + (" (one of several suffices)" if len(group) > 1 else "")
+        else:
+            stood = sorted(card for card in group if (then.get(card) or k + 1) <= k)
+            for card in stood or sorted(set(group) - hidden):
+                yield _lost(lab, Missing(case.id, card, then.get(card), ranks.get(card), card in stood))
 
 
-def _told(finding: Finding, lab: Laboratory) -> Iterator[str]:
-    title = lab.cards[finding.gold]["title"] if finding.gold in lab.cards else "not in the knowledge base"
-    yield f"missing: {finding.gold}: {_short(title)}"
-    proof = "proven" if finding.proven else "not proven"
-    yield f"  {finding.cause}{'' if finding.cause == 'unknown' else f' ({proof})'}: {finding.sentence}"
-    for name, value in finding.evidence.items():
-        yield f"  {name:<28} {'not found' if value is None else f'{value:g}'}"
-    for card, title in finding.above:
-        yield f"  above it, {_came(lab, card)}: {card}: {_short(title)}"
+def _lost(lab: Laboratory, missing: Missing) -> Lost:
+    finding = explain(missing, lab)
+    above = tuple(Above(card, _short(title), _since(lab, card)) for card, title in finding.above)
+    gold = lab.cards.get(finding.gold)
+    return Lost(finding, _short(gold.title) if gold else "not in the knowledge base", above)
 
 
-def _came(lab: Laboratory, card: str) -> str:
-    return "" if card not in lab.came else "changed" if lab.inputs.baseline and card in lab.inputs.baseline.cards else "new"
+def _since(lab: Laboratory, card: str) -> str:
+    """How a card that is new or changed differs from the baseline."""
+    return "new" if lab.is_new(card) else "changed"
 
 
 def _short(text: str) -> str:
@@ -83,19 +132,43 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _examined(inputs: Inputs, material: Material, day: dt.date, home: Path, case: str) -> dict[str, Any] | None:
+def _examined(inputs: Inputs, material: Material, day: dt.date, home: Path, case: str) -> dict[str, int] | None:
     """Ranks by card, of the last run that asked this case of this index, in this way, on this day; None where there is none."""
-    same = {
-        "index": material.fingerprint,
-        "golden": golden_fingerprint(inputs.golden.cases),
-        "policy": policy_fingerprint(inputs.suite),
-    }
+    import pyarrow.parquet as pq
+
+    golden, policy = golden_fingerprint(inputs.golden.cases), policy_fingerprint(inputs.suite)
     for line in reversed(read_history(home, inputs.suite.name)):
-        path = home / "runs" / inputs.suite.name / line["run"] / "run.parquet"
-        alike = same.items() <= line["fingerprints"].items() and line.get("as_of") == day.isoformat()
-        if alike and path.exists():
-            table = pd.read_parquet(path, columns=["case", "card", "rank"], filters=[("case", "==", case)])
-            own = table[table["rank"].notna()]
-            if len(own):
-                return {str(card): int(rank) for card, rank in zip(own["card"], own["rank"], strict=True)}
+        path = home / "runs" / inputs.suite.name / line.run / "run.parquet"
+        same = (line.fingerprints.index, line.fingerprints.golden, line.fingerprints.policy, line.as_of)
+        if same == (material.fingerprint, golden, policy, day) and path.exists():
+            table = pq.read_table(path, columns=["card", "rank"], filters=[("case", "==", case)])
+            ranks = zip(table.column("card").to_pylist(), table.column("rank").to_pylist(), strict=True)
+            by_card = {str(card): int(rank) for card, rank in ranks if rank is not None}
+            if by_card:
+                return by_card
     return None
+
+
+def lines_of(explanation: Explanation) -> Iterator[str]:
+    """An explanation as a person reads it, a line at a time."""
+    yield f"{explanation.case}: {explanation.query}"
+    yield f"  {explanation.about}; ranks are {explanation.ranks_from}"
+    yield f"top {explanation.top_k}:"
+    for hit in explanation.top:
+        yield f"  {hit.rank:>3} {hit.card}{' (' + ', '.join(hit.marks) + ')' if hit.marks else ''}: {hit.title}"
+    for gold in explanation.golds:
+        if isinstance(gold, str):
+            yield gold
+        else:
+            yield from _lines_of_lost(gold)
+
+
+def _lines_of_lost(lost: Lost) -> Iterator[str]:
+    finding = lost.finding
+    yield f"missing: {finding.gold}: {lost.title}"
+    proof = "" if finding.cause == UNKNOWN else f" ({'proven' if finding.proven else 'not proven'})"
+    yield f"  {finding.cause}{proof}: {finding.sentence}"
+    for name, value in finding.evidence.items():
+        yield f"  {name:<28} {'not found' if value is None else f'{value:g}'}"
+    for card in lost.above:
+        yield f"  above it, {card.since}: {card.card}: {card.title}"

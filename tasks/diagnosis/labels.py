@@ -12,55 +12,55 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from kbgate.tasks.diagnosis.laboratory import Laboratory
-from kbgate.tasks.domain import Evaluation, Exam, Inputs
+from kbgate.tasks.domain import Inputs
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.findings import Doubt
 from kbgate.tasks.inputs.golden import FILE
 from kbgate.tasks.records import Record, nfc, read_jsonl, read_table, write_text
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.verdicts import Evaluation, Exam
 
+REVIEW = "label_review.csv"
+COLUMNS = ("case", "question", "gold", "gold_rank", "gold_text", "candidate", "rank", "candidate_text", "similarity", "same")
 CLOSE = 0.75
 """Cosine similarity of two cards' nearest rows from which on one may answer what the other does."""
 Pair = tuple[str, str, str]
 """Case, gold, candidate."""
+Line = dict[str, JsonValue]
+"""A case as it stands in golden.jsonl."""
 _FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
 _ANSWERS = {"yes": True, "y": True, "no": False, "n": False, "": None}
 
 
 def doubts_of(exam: Exam, lab: Laboratory, failing: Collection[str]) -> Iterator[Doubt]:
     """Of each failing case, the unjudged cards that stand above a gold it misses and are close to it."""
-    for place in rows_of(exam.scores.placements):
-        if place["case"] not in failing:
+    for place in exam.scores.placements.values():
+        if place.case not in failing:
             continue
-        for gold, rank in sorted(place["ranks"].items()):
+        for gold, rank in sorted(place.ranks.items()):
             if gold not in lab.cards or (rank is not None and rank <= exam.suite.top_k):
                 continue
-            for at, candidate in enumerate(place["top"], start=1):
-                if candidate in place["grades"] or candidate not in lab.cards:
+            for at, candidate in enumerate(place.top, start=1):
+                if candidate in place.grades or candidate not in lab.cards:
                     continue
                 similarity = lab.similarity(gold, candidate)
                 if similarity >= CLOSE:
-                    yield Doubt(place["case"], gold, rank, candidate, at, round(similarity, 4))
-
-
-REVIEW = "label_review.csv"
-COLUMNS = ("case", "question", "gold", "gold_rank", "gold_text", "candidate", "rank", "candidate_text", "similarity", "same")
+                    yield Doubt(place.case, gold, rank, candidate, at, round(similarity, 4))
 
 
 def review_table(doubts: tuple[Doubt, ...], exam: Exam) -> str:
     """The doubts as CSV, with the texts to read and an empty column `same` to fill in."""
-    queries = dict(zip(exam.golden["id"], exam.golden["query"], strict=True))
-    texts = dict(zip(exam.kb.cards["id"], exam.kb.cards["title"] + "\n" + exam.kb.cards["text"], strict=True))
+    texts = {name: _cell(f"{card.title}\n{card.text}") for name, card in exam.kb.cards.items()}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for doubt in doubts:
         writer.writerow(
-            [doubt.case, queries[doubt.case], doubt.gold, doubt.gold_rank or "", _cell(texts[doubt.gold]), doubt.candidate,
-             doubt.rank, _cell(texts[doubt.candidate]), f"{doubt.similarity:.4f}", ""]
+            [doubt.case, exam.golden[doubt.case].query, doubt.gold, doubt.gold_rank or "", texts[doubt.gold], doubt.candidate,
+             doubt.rank, texts[doubt.candidate], f"{doubt.similarity:.4f}", ""]
         )  # fmt: skip
     return out.getvalue()
 
@@ -77,7 +77,7 @@ def _cell(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What a review came to."""
 
@@ -97,8 +97,8 @@ def import_labels(inputs: Inputs, path: Path) -> Imported:
         raise InputError([Problem(FILE, 0, "is not there; labels of a BEIR folder are changed in its qrels")])
     records, problems = read_table(path)
     lines, of_golden = read_jsonl(golden)
-    cases = {nfc(str(record.content.get("id", ""))): dict(record.content) for record in lines}
-    cards, answers = set(inputs.kb.cards["id"]), dict[Pair, bool | None]()
+    cases: dict[str, Line] = {nfc(str(record.content.get("id", ""))): dict(record.content) for record in lines}
+    cards, answers = frozenset(inputs.kb.cards), dict[Pair, bool | None]()
     problems = [*problems, *of_golden, *_no_answers(path, records)]
     for record in records:
         mistake = _take(record, cases, cards, answers)
@@ -108,16 +108,20 @@ def import_labels(inputs: Inputs, path: Path) -> Imported:
     if problems:
         raise InputError(problems)
     if added:
-        changed = {case for case, _ in added}
-        text = golden.read_bytes().decode("utf-8").split("\n")  # with the line ends it has
-        for line in lines:
-            name = nfc(str(line.content["id"]))
-            if name in changed:
-                end = "\r" if text[line.line - 1].endswith("\r") else ""
-                text[line.line - 1] = json.dumps(cases[name], ensure_ascii=False) + end
-        write_text(golden, "\n".join(text))
+        _rewrite(golden, lines, {case: cases[case] for case, _ in added})
     given = list(answers.values())
     return Imported(tuple(added), given.count(False), given.count(None))
+
+
+def _rewrite(golden: Path, lines: Sequence[Record], changed: Mapping[str, Line]) -> None:
+    """Write changed cases in the places of their lines, and every other line as it is."""
+    text = golden.read_bytes().decode("utf-8").split("\n")  # with the line ends it has
+    for line in lines:
+        name = nfc(str(line.content["id"]))
+        if name in changed:
+            end = "\r" if text[line.line - 1].endswith("\r") else ""
+            text[line.line - 1] = json.dumps(changed[name], ensure_ascii=False) + end
+    write_text(golden, "\n".join(text))
 
 
 def _no_answers(path: Path, records: Sequence[Record]) -> Iterator[Problem]:
@@ -130,7 +134,7 @@ def _no_answers(path: Path, records: Sequence[Record]) -> Iterator[Problem]:
             yield Problem(path.name, 1, "has no column 'same'; write yes or no into it")
 
 
-def _take(record: Record, cases: Mapping[str, dict[str, Any]], cards: set[str], answers: dict[Pair, bool | None]) -> str:
+def _take(record: Record, cases: Mapping[str, Line], cards: frozenset[str], answers: dict[Pair, bool | None]) -> str:
     """Take one row's answer, and its yes into the case; returns what is wrong with the row, or ""."""
     row = {name: str(record.content.get(name, "")).strip() for name in ("case", "gold", "candidate", "same")}
     if row["same"].lower() not in _ANSWERS:
@@ -145,7 +149,7 @@ def _take(record: Record, cases: Mapping[str, dict[str, Any]], cards: set[str], 
     return _accept(cases[row["case"]], row["gold"], row["candidate"]) if answer else ""
 
 
-def _accept(case: dict[str, Any], gold: str, candidate: str) -> str:
+def _accept(case: Line, gold: str, candidate: str) -> str:
     """Add a card beside a gold of a case, in whatever form the case is written; returns what forbids it, or ""."""
     if case.get("evidence"):
         return f"case '{case['id']}' names evidence; add the excerpt of '{candidate}' by hand"
@@ -156,28 +160,35 @@ def _accept(case: dict[str, Any], gold: str, candidate: str) -> str:
     if candidate not in place:
         place.append(candidate)
     if "must_cite_one_of" in case:
-        case["must_cite_one_of"] = place
+        case["must_cite_one_of"] = [*place]
     elif _only_graded(case):
         pass  # its grades are its gold, and get the candidate below
     else:
         case.pop("expected", None)
-        case["groups"] = groups
-    if case.get("grades"):
-        case["grades"] = {**case["grades"], candidate: case["grades"].get(gold, 1)}
+        case["groups"] = [[*group] for group in groups]
+    grades = case.get("grades")
+    if isinstance(grades, dict) and grades:
+        case["grades"] = {**grades, candidate: grades.get(gold, 1)}
     return ""
 
 
-def _groups(case: Mapping[str, Any]) -> list[list[str]]:
+def _groups(case: Line) -> list[list[str]]:
     if "must_cite_one_of" in case:
-        return [list(case["must_cite_one_of"])]
+        return [_ids(case["must_cite_one_of"])]
     if "expected" in case:
-        return [[card] for card in case["expected"]]
+        return [[card] for card in _ids(case["expected"])]
     if _only_graded(case):
-        return [list(case["grades"])]
-    return [list(group) for group in case.get("groups", [])]
+        return [_ids(case["grades"])]
+    groups = case.get("groups")
+    return [_ids(group) for group in groups] if isinstance(groups, list) else []
 
 
-def _only_graded(case: Mapping[str, Any]) -> bool:
+def _ids(value: JsonValue) -> list[str]:
+    """The ids that a list, or the keys of an object, are."""
+    return [str(card) for card in value] if isinstance(value, list | dict) else []
+
+
+def _only_graded(case: Line) -> bool:
     return bool(case.get("grades")) and not any(
         case.get(form) for form in ("must_cite_one_of", "expected", "groups", "evidence")
     )

@@ -9,22 +9,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-import pandas as pd
 
-from kbgate.tasks.comparison.statistics import Floats
 from kbgate.tasks.records import digest
 from kbgate.tasks.retrieval.lexical import VERSION, terms
+from kbgate.tasks.tables import Floats, Mask, Numbers, Rows
 
 K1, B = 1.2, 0.75
 """As the lane `bm25` has them."""
 _KEPT_ABOVE = 2000
 """Rows from which on the analysis is kept on disk."""
-
-Numbers = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Lexicon:
@@ -47,17 +43,17 @@ class Lexicon:
         return np.bincount(rows, minlength=len(self.lengths)).astype(float)
 
 
-def analyse(rows: pd.DataFrame, home: Path | None = None) -> Lexicon:
+def analyse(rows: Rows, home: Path | None = None) -> Lexicon:
     """The lexicon of an index's rows; a large one is kept under `home` and read back."""
     path = None
     if home is not None and len(rows) > _KEPT_ABOVE:
-        path = home / "terms" / f"{digest([VERSION, rows['id'].tolist()], 32)}.npz"
+        path = home / "terms" / f"{digest([VERSION, list(rows.ids)], 32)}.npz"
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                 return Lexicon(kept["tokens"], kept["lengths"], str(kept["words"]).split("\n"))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             pass  # not kept yet, or damaged: analysed again
-    texts = [terms(text, language) for text, language in zip(rows["text"], rows["language"], strict=True)]
+    texts = [terms(text, language) for text, language in zip(rows.texts, rows.languages, strict=True)]
     words = sorted({word for text in texts for word in text})
     numbers = {word: number for number, word in enumerate(words)}
     tokens = np.array([numbers[word] for text in texts for word in text], dtype=np.int32)
@@ -70,19 +66,19 @@ def analyse(rows: pd.DataFrame, home: Path | None = None) -> Lexicon:
     return Lexicon(tokens, lengths, words)
 
 
-def bm25(question: Sequence[str], parts: Sequence[tuple[Lexicon, np.ndarray[Any, np.dtype[np.bool_]]]]) -> list[Floats]:
-    """BM25 of a question's terms over the rows of several lexica that are there (a boolean per row), as one index.
+def bm25(question: Sequence[str], parts: Sequence[tuple[Lexicon, Mask]]) -> list[Floats]:
+    """BM25 of a question's terms over the rows of several lexica that still stand (a boolean per row), as one index.
 
     Lucene's variant, as the lane `bm25`. Source: Robertson & Zaragoza 2009; Kamphuis et al. 2020.
     """
-    total = sum(int(there.sum()) for _, there in parts)
-    words = sum(int(lexicon.lengths[there].sum()) for lexicon, there in parts)
+    total = sum(int(standing.sum()) for _, standing in parts)
+    words = sum(int(lexicon.lengths[standing].sum()) for lexicon, standing in parts)
     scores = [np.zeros(len(lexicon.lengths)) for lexicon, _ in parts]
     if not total or not words:
         return scores
     for word in question:
         counts = [lexicon.counts(word) for lexicon, _ in parts]
-        holding = sum(int((count[there] > 0).sum()) for count, (_, there) in zip(counts, parts, strict=True))
+        holding = sum(int((count[standing] > 0).sum()) for count, (_, standing) in zip(counts, parts, strict=True))
         if not holding:
             continue
         weight = np.log(1 + (total - holding + 0.5) / (holding + 0.5))

@@ -6,15 +6,18 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kbgate.tasks.domain import Model
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _DEFAULT = 512
 
 
 @cache
-def _reader(folder: Path) -> tuple[Any, int]:
+def _reader(folder: Path) -> tuple[Tokenizer | None, int]:
     """A model's tokenizer and how many tokens it reads; the tokenizer is None where the model has no fast one."""
     from tokenizers import Tokenizer
 
@@ -30,8 +33,13 @@ def _reader(folder: Path) -> tuple[Any, int]:
     return tokenizer, limit
 
 
-def cut_off(model: Model, prefix: str, texts: Sequence[str]) -> tuple[int, list[str]]:
-    """How many tokens a model reads, and of each text what lies beyond; "" where it reads all, or cannot be told."""
+def cut_off(model: Model | None, prefix: str, texts: Sequence[str]) -> tuple[int, list[str]]:
+    """How many tokens a model reads, and of each text what lies beyond; "" where it reads all, or cannot be told.
+
+    Without a model nothing is cut off, and the number is 0.
+    """
+    if model is None:
+        return 0, ["" for _ in texts]
     tokenizer, limit = _reader(model.folder)
     if tokenizer is None:
         return limit, ["" for _ in texts]

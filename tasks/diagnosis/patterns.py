@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-import pandas as pd
-
-from kbgate.tasks.domain import Exam
+from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import named
 from kbgate.tasks.findings import Finding, Pattern
 from kbgate.tasks.index.fingerprint import pipeline_of
-from kbgate.tasks.registry import METRICS
-from kbgate.tasks.settings import EPSILON
+from kbgate.tasks.runs.history import HistoryLine
+from kbgate.tasks.tables import EPSILON, Figure
+from kbgate.tasks.verdicts import Exam
 
 LEAST = 3
 """Failures below which nothing is called a pattern."""
@@ -22,14 +21,26 @@ MOST = 0.8
 RUNS, DECLINE = 5, 0.01
 """A decline is slow when so many runs in a row fell, by so much together, without one large step."""
 
-Told = tuple[str, str, int, float]
-"""Sentence, what to look at first, n, share of the failures."""
-Rule = Callable[[Exam, Sequence[Finding], Sequence[Mapping[str, Any]]], Iterable[Told]]
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What one rule sees."""
+
+    sentence: str
+    look_first: str
+    n: int
+    share: float
+    """Of the failures, how many it explains."""
+
+
+Findings = Sequence[Finding]
+History = Sequence[HistoryLine]
+Rule = Callable[[Exam, Findings, History], Iterable[Sign]]
 _RULES: dict[str, Rule] = {}
 
 
 def pattern(name: str) -> Callable[[Rule], Rule]:
-    """Declare a pattern: a function of the exam, its findings and the suite's history that tells what it sees."""
+    """Declare a pattern: a function of the exam, its findings and the suite's history that yields what it sees."""
 
     def declare(rule: Rule) -> Rule:
         _RULES[name] = rule
@@ -38,102 +49,98 @@ def pattern(name: str) -> Callable[[Rule], Rule]:
     return declare
 
 
-def patterns_of(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> tuple[Pattern, ...]:
-    """Every pattern that is there, the one that explains most first."""
-    found = [Pattern(name, *told) for name, rule in _RULES.items() for told in rule(exam, findings, lines)]
-    return tuple(sorted(found, key=lambda p: (-p.share, p.name, p.sentence)))
+def patterns_of(exam: Exam, findings: Findings, history: History) -> tuple[Pattern, ...]:
+    """Every pattern that shows, the one that explains most first."""
+    signs = [(name, sign) for name, rule in _RULES.items() for sign in rule(exam, findings, history)]
+    patterns = [Pattern(name, sign.sentence, sign.look_first, sign.n, sign.share) for name, sign in signs]
+    return tuple(sorted(patterns, key=lambda p: (-p.share, p.name, p.sentence)))
 
 
-def _fallen(findings: Sequence[Finding]) -> set[str]:
+def _cases(findings: Findings) -> set[str]:
     return {finding.case for finding in findings}
 
 
-def _share_of(exam: Exam, fallen: set[str], has: pd.Series) -> tuple[int, float, float]:
-    """How many of the fallen have it, their share, and the share of all asked cases that have it."""
-    own = set(exam.asked.loc[has.to_numpy(bool), "id"])
-    hit = len(fallen & own)
-    return hit, hit / len(fallen), len(own) / len(exam.asked)
-
-
 @pattern("domain")
-def domain(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> Iterable[Told]:
+def domain(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
     """A whole domain fails."""
-    fallen = _fallen(findings)
-    of_case = dict(zip(exam.scores.placements["case"], exam.scores.placements["domains"], strict=True))
-    for name in sorted({value for case in fallen for value in of_case.get(case, [])}):
-        members = [case for case, names in of_case.items() if name in names]
-        hit = len(fallen & set(members))
+    failures = _cases(findings)
+    domains = {case: place.domains for case, place in exam.scores.placements.items()}
+    for name in sorted({value for case in failures for value in domains.get(case, ())}):
+        members = [case for case, names in domains.items() if name in names]
+        hit = len(failures & set(members))
         if hit >= LEAST and hit >= MOST * len(members):
-            yield f"{hit} of {len(members)} cases of domain '{name}' fell", "its ingest, and its labels", hit, hit / len(fallen)
+            sentence = f"{hit} of {len(members)} cases of domain '{name}' fell"
+            yield Sign(sentence, "its ingest, and its labels", hit, hit / len(failures))
 
 
-def _feature(sentence: str, look: str, has: Callable[[Exam], pd.Series]) -> Rule:
-    def rule(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> Iterable[Told]:
-        fallen = _fallen(findings)
-        if len(fallen) < LEAST:
-            return
-        hit, share, overall = _share_of(exam, fallen, has(exam))
-        if hit >= LEAST and share >= MOST and overall <= 0.5:
-            yield f"{hit} of {len(fallen)} that fell {sentence}", look, hit, share
-
-    return rule
+@pattern("numeric")
+def numeric(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
+    """Only questions for numbers fail."""
+    asking = {name for name, case in exam.asked.items() if case.numeric}
+    return _common(exam, findings, asking, "ask for a number", "chunking of tables, and their descriptions")
 
 
-_RULES["numeric"] = _feature(
-    "ask for a number", "chunking of tables, and their descriptions", lambda exam: exam.asked["numeric"].astype(bool)
-)
-_RULES["tier_gold"] = _feature(
-    "have a curated synthesis as gold",
-    "whether what came lately buries the syntheses",
-    lambda exam: exam.asked["id"].isin(exam.scores.placements.loc[exam.scores.placements["tier_gold"].astype(bool), "case"]),
-)
+@pattern("tier_gold")
+def tier_gold(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
+    """Only questions fail whose gold is a curated synthesis."""
+    of_syntheses = {name for name, place in exam.scores.placements.items() if place.tier_gold}
+    look_first = "whether what came lately buries the syntheses"
+    return _common(exam, findings, of_syntheses, "have a curated synthesis as gold", look_first)
+
+
+def _common(exam: Exam, findings: Findings, cases: set[str], sentence: str, look_first: str) -> Iterable[Sign]:
+    """That most failures are among some cases which at most half of all asked ones are among."""
+    failures = _cases(findings)
+    hit, overall = len(failures & cases), len(cases & set(exam.asked))
+    if hit >= LEAST and hit >= MOST * len(failures) and overall <= 0.5 * len(exam.asked):
+        yield Sign(f"{hit} of {len(failures)} that fell {sentence}", look_first, hit, hit / len(failures))
 
 
 @pattern("last_ingest")
-def last_ingest(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> Iterable[Told]:
+def last_ingest(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
     """Golds that did not change themselves fell behind what came in."""
-    own = [finding for finding in findings if finding.cause == "displaced"]
-    fallen, hit = _fallen(findings), _fallen(own)
+    displaced = [finding for finding in findings if finding.cause == "displaced"]
+    failures, hit = _cases(findings), _cases(displaced)
     if len(hit) >= LEAST:
-        culprits = list(dict.fromkeys(card for finding in own for card in finding.culprits))
-        look = f"the last ingest: {named(culprits)}" if culprits else "the last ingest"
-        yield f"{len(hit)} passed before and nothing changed in their cards", look, len(hit), len(hit) / len(fallen)
+        culprits = list(dict.fromkeys(card for finding in displaced for card in finding.culprits))
+        look_first = f"the last ingest: {named(culprits)}" if culprits else "the last ingest"
+        sentence = f"{len(hit)} passed before and nothing changed in their cards"
+        yield Sign(sentence, look_first, len(hit), len(hit) / len(failures))
 
 
 @pattern("generic")
-def generic(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> Iterable[Told]:
+def generic(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
     """Answers are found, and much else with them."""
-    figures = exam.comparison.figures
-    own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] == "")].set_index("metric")["delta"].dropna()
-    recall, noise = METRICS["recall"].key(exam.suite.top_k), METRICS["noise"].key(exam.suite.top_k)
-    if recall in own and noise in own and own[recall] > -EPSILON and own[noise] > 0.02:
-        sentence = f"{recall} holds while {noise} rose by {own[noise]:.3f}"
-        yield sentence, "descriptions that could stand on any card", len(exam.asked), 0.0
+    recall, noise = (exam.comparison.figure(exam.run.method, Figure(name, exam.suite.top_k)) for name in ("recall", "noise"))
+    if recall.delta is not None and noise.delta is not None and recall.delta > -EPSILON and noise.delta > 0.02:
+        sentence = f"{recall.figure} holds while {noise.figure} rose by {noise.delta:.3f}"
+        yield Sign(sentence, "descriptions that could stand on any card", len(exam.asked), 0.0)
 
 
 @pattern("decline")
-def decline(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> Iterable[Told]:
+def decline(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
     """The mean fell a little in each of many runs."""
-    key = METRICS["contract"].key(exam.suite.top_k)
-    full = [line["means"][key]["mean"] for line in lines if line["mode"] == "full" and line["means"].get(key, {}).get("n")]
-    last = [value for value in full if value is not None][-RUNS - 1 :]
+    key = str(Figure("contract", exam.suite.top_k))
+    means = [line.means[key] for line in history if line.mode == Mode.FULL and key in line.means]
+    last = [mean.mean for mean in means if mean.n and mean.mean is not None][-RUNS - 1 :]
     steps = [now - before for before, now in pairwise(last)]
     if len(steps) == RUNS and max(steps) <= EPSILON and sum(steps) < -DECLINE and min(steps) > 0.6 * sum(steps):
         sentence = f"{key} fell in {RUNS} runs one after the other, from {last[0]:.3f} to {last[-1]:.3f}"
-        yield sentence, "cards that expire in silence, and sources that are no longer updated", RUNS, 0.0
+        yield Sign(sentence, "cards that expire in silence, and sources that are no longer updated", RUNS, 0.0)
 
 
 @pattern("drift")
-def drift(exam: Exam, findings: Sequence[Finding], lines: Sequence[Mapping[str, Any]]) -> Iterable[Told]:
+def drift(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
     """Something fell although neither a card nor a setting changed."""
-    baseline, fallen = exam.baseline, _fallen(findings)
-    if baseline is None or not fallen:
+    baseline, failures = exam.baseline, _cases(findings)
+    if baseline is None or not failures:
         return
-    now = dict(zip(exam.kb.cards["id"], exam.kb.cards["hash"], strict=True))
-    then = baseline.summary["provenance"].get("pipeline")
-    settled = then is None or then == pipeline_of(exam.suite)
-    if settled and now == {card: row["hash"] for card, row in baseline.cards.items()}:
+    now = {name: card.hash for name, card in exam.kb.cards.items()}
+    then = baseline.summary.provenance.pipeline
+    settled = not then or then == pipeline_of(exam.suite)
+    if settled and now == {name: card.hash for name, card in baseline.cards.items()}:
         unexplained = {finding.case for finding in findings if finding.cause in ("unknown", "lost_by_index", "validity")}
-        look = "the day of validity, the index, the versions of libraries: no card changed since the baseline"
+        look_first = "the day of validity, the index, the versions of libraries: no card changed since the baseline"
         if unexplained:
-            yield f"{len(unexplained)} fell although no card changed", look, len(unexplained), len(unexplained) / len(fallen)
+            share = len(unexplained) / len(failures)
+            yield Sign(f"{len(unexplained)} fell although no card changed", look_first, len(unexplained), share)

@@ -4,46 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kbgate.tasks.domain import Exam, Reason
 from kbgate.tasks.errors import counted, named
+from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.gate.allowances import unexcused
-from kbgate.tasks.registry import check
-from kbgate.tasks.settings import EPSILON
+from kbgate.tasks.metrics import METRICS, figure_at
+from kbgate.tasks.settings import Acceptance
+from kbgate.tasks.tables import EPSILON
+from kbgate.tasks.verdicts import Code, Exam, Level, Reason
 
 
-@check("acceptance", level="gated")
+@check("acceptance", level=GATED, excusable=True)
 def acceptance(exam: Exam) -> Iterator[Reason]:
     """Quality, failing share and noise over every case asked keep what [acceptance] demands; no tier-gold case fails."""
     demands = exam.suite.acceptance
     if demands is None:
         return
-    own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
-    of = {key: own[own["metric"] == f"{key}@{exam.suite.top_k}"] for key in ("quality", "failing", "noise")}
-    if of["quality"].empty:
-        yield Reason("acceptance", "inconclusive", "acceptance: no case with gold was measured", code="no_gates")
+    qualities = _values(exam, "quality")
+    if not qualities:
+        yield Reason("acceptance", Level.INCONCLUSIVE, "acceptance: no case with gold was measured", code=Code.NO_GATES)
         return
-    quality, n = of["quality"]["value"].mean(), len(of["quality"])
+    level, n = Level(demands.level), len(qualities)
+    quality = sum(qualities.values()) / n
     if quality < demands.quality - EPSILON:
-        yield Reason("acceptance", demands.level, f"quality is {quality:.3f}, {demands.quality:g} is demanded, n = {n}")
-    failing = sorted(of["failing"].loc[of["failing"]["value"] > 0, "case"])
+        yield Reason("acceptance", level, f"quality is {quality:.3f}, {demands.quality:g} is demanded, n = {n}")
+    failing = sorted(case for case, value in _values(exam, "failing").items() if value > 0)
     if len(failing) / n > demands.failing_share + EPSILON:
         share = f"{counted(len(failing), 'case')} of {n} fail, a share of {demands.failing_share:g} is allowed"
-        yield Reason("acceptance", demands.level, f"{share}: {named(failing)}", tuple(failing))
-    placed = exam.scores.placements
-    known = exam.baseline.cases if exam.baseline else {}
-    curated = {case for case, row in known.items() if row["tier_gold"]}
-    curated |= set(placed.loc[placed["tier_gold"].astype(bool), "case"])
-    grave = unexcused(exam, "acceptance", [case for case in failing if case in curated])
+        yield Reason("acceptance", level, f"{share}: {named(failing)}", tuple(failing))
+    grave = unexcused(exam, "acceptance", [case for case in failing if case in _curated(exam)])
     if grave:
         sentence = f"{counted(len(grave), 'case')} with a tier-gold answer failing, none may: {named(grave)}"
-        yield Reason("acceptance", demands.level, sentence, tuple(grave))
+        yield Reason("acceptance", level, sentence, tuple(grave))
     unexplained = unexcused(exam, "acceptance", [case for case in failing if case not in exam.explained])
     if unexplained:
         sentence = f"{counted(len(unexplained), 'failing case')} without a proven cause or an allowance: {named(unexplained)}"
-        yield Reason("acceptance", "supporting", sentence, tuple(unexplained))
-    noise = of["noise"]["value"]
-    if noise.empty or noise.mean() > demands.noise + EPSILON:
-        said = f"noise is {noise.mean():.3f}, {demands.noise:g} is allowed" if len(noise) else "noise was not measured"
-        level = demands.level if demands.calibrated else "advisory"
-        why = "" if demands.calibrated else " (advice: [acceptance] calibrated is not set)"
-        yield Reason("acceptance", level, f"{said}, n = {len(noise)} of {n}{why}")
+        yield Reason("acceptance", Level.SUPPORTING, sentence, tuple(unexplained))
+    yield from _noise(demands, list(_values(exam, "noise").values()), n)
+
+
+def _values(exam: Exam, metric: str) -> dict[str, float]:
+    """A metric's figure at the verdict's k, by case."""
+    return exam.scores.of(exam.run.method)[figure_at(METRICS[metric], exam.suite.top_k)]
+
+
+def _curated(exam: Exam) -> set[str]:
+    """Cases with a tier-gold answer, now or when the baseline was accepted."""
+    accepted = exam.baseline.cases.values() if exam.baseline else ()
+    now = {place.case for place in exam.scores.placements.values() if place.tier_gold}
+    return now | {row.id for row in accepted if row.tier_gold}
+
+
+def _noise(demands: Acceptance, values: list[float], n: int) -> Iterator[Reason]:
+    """What stands beside the answers, where it is more than is allowed, or was not measured."""
+    mean = sum(values) / len(values) if values else None
+    if mean is not None and mean <= demands.noise + EPSILON:
+        return
+    measured = f"noise is {mean:.3f}, {demands.noise:g} is allowed" if mean is not None else "noise was not measured"
+    why = "" if demands.calibrated else " (advice: [acceptance] calibrated is not set)"
+    level = Level(demands.level) if demands.calibrated else Level.ADVISORY
+    yield Reason("acceptance", level, f"{measured}, n = {len(values)} of {n}{why}")

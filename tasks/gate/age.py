@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shlex
 from collections.abc import Iterator
 
-from kbgate.tasks.domain import Exam, Reason
-from kbgate.tasks.registry import check
+from kbgate.tasks.gate import check
+from kbgate.tasks.verdicts import Exam, Level, Reason
 
 
 @check("baseline_age", level="supporting")
@@ -15,9 +14,9 @@ def baseline_age(exam: Exam) -> Iterator[Reason]:
     """The baseline is no older than `[baseline] max_age_days`."""
     if exam.baseline is None:
         return
-    age = (exam.today - dt.date.fromisoformat(exam.baseline.summary["accepted"]["on"])).days
+    age = (exam.today - exam.baseline.summary.accepted.on).days
     allowed = exam.suite.baseline.max_age_days
     if age > allowed:
         command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --reason "..."'
         sentence = f"the baseline is {age} days old, {allowed} are allowed; look at the report and accept anew: {command}"
-        yield Reason("baseline_age", "supporting", sentence)
+        yield Reason("baseline_age", Level.SUPPORTING, sentence)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kbgate.tasks.domain import Exam, Reason
-from kbgate.tasks.registry import check
+from kbgate.tasks.gate import check
+from kbgate.tasks.verdicts import Exam, Level, Reason
 
 
 def unexcused(exam: Exam, name: str, cases: Iterable[str]) -> list[str]:
@@ -21,4 +21,4 @@ def allowances(exam: Exam) -> Iterator[Reason]:
         ended = exam.today > allow.until
         says = "ended on" if ended else "is in force until"
         sentence = f"the allowance for {allow.case} ({allow.check}: {allow.reason}) {says} {allow.until.isoformat()}"
-        yield Reason("allowances", "advisory", sentence, (allow.case,))
+        yield Reason("allowances", Level.ADVISORY, sentence, (allow.case,))

@@ -2,178 +2,141 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator
 
-import pandas as pd
-
 from kbgate.tasks.comparison.statistics import ALPHA, holm
-from kbgate.tasks.domain import Exam, Reason
-from kbgate.tasks.errors import named
-from kbgate.tasks.registry import METRICS, Aggregate, Metric, check, metric_of
-from kbgate.tasks.settings import EPSILON, GATED_COUNTS, Gate
-from kbgate.tasks.tables import FIGURE_COLUMNS
+from kbgate.tasks.gate import GATED, check
+from kbgate.tasks.metrics import METRICS, Part, figure_at, figure_of, part_of
+from kbgate.tasks.results import Compared
+from kbgate.tasks.settings import GATED_COUNTS, Gate
+from kbgate.tasks.tables import EPSILON, Figure
+from kbgate.tasks.verdicts import Code, Exam, Level, Reason
 
 
-@check("comparable", level="inconclusive")
+@check("comparable", level=Level.INCONCLUSIVE)
 def comparable(exam: Exam) -> Iterator[Reason]:
     """There is a baseline, and it measured the same thing."""
     if exam.baseline is None:
         command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --reason "first baseline"'
         sentence = f"no baseline to compare with; read the report, then accept it with: {command}"
-        yield Reason("comparable", "inconclusive", sentence, code="no_baseline")
+        yield Reason("comparable", Level.INCONCLUSIVE, sentence, code=Code.NO_BASELINE)
     for sentence in exam.comparison.incomparable:
-        yield Reason("comparable", "inconclusive", sentence, code="incomparable")
+        yield Reason("comparable", Level.INCONCLUSIVE, sentence, code=Code.INCOMPARABLE)
 
 
-@check("some_gate", level="inconclusive")
+@check("some_gate", level=Level.INCONCLUSIVE)
 def some_gate(exam: Exam) -> Iterator[Reason]:
     """At least one critical gate looked at where gold stands, for at least one case."""
-    for name, gate in _gates(exam):
-        if gate.level == "critical" and (name in GATED_COUNTS or metric_of(name)[0].judges_gold):
-            key = METRICS["contract"].key(exam.suite.top_k) if name in GATED_COUNTS else _key(exam, name)
-            if _figure(exam, key)["n"]:
+    contract = figure_at(METRICS["contract"], exam.suite.top_k)
+    for name, gate in gates_of(exam):
+        counts = name in GATED_COUNTS
+        if gate.level == "critical" and (counts or part_of(Figure.parse(name)).judges_gold):
+            figure = contract if counts else figure_of(name, exam.suite)
+            if exam.comparison.figure(exam.run.method, figure).n:
                 return
     sentence = "no critical gate looked at where gold stands: nothing would have stopped a bad index"
-    yield Reason("some_gate", "inconclusive", sentence, code="no_gates")
+    yield Reason("some_gate", Level.INCONCLUSIVE, sentence, code=Code.NO_GATES)
 
 
-@check("limits", level="gated")
+@check("limits", level=GATED)
 def limits(exam: Exam) -> Iterator[Reason]:
     """Every gated metric stays within its tolerance, floor and ceiling."""
     ps = _adjusted(exam)
-    for name, gate in _gates(exam):
+    for name, gate in gates_of(exam):
         if name in GATED_COUNTS:
             continue
-        key = _key(exam, name)
-        figure, (part, _) = _figure(exam, key), metric_of(key)
-        n, now = int(figure["n"]), figure["current"]
-        if n < gate.min_n:
-            sentence = (
-                f"{key} was measured on n = {n} cases, at least {gate.min_n} are needed"
-                if n
-                else f"{key}: not measured (n = 0)"
-            )
-            level = "inconclusive" if gate.level == "critical" else gate.level
-            yield Reason(f"limits.{name}", level, sentence, code="underpowered" if level == "inconclusive" else "")
+        figure = figure_of(name, exam.suite)
+        row, part = exam.comparison.figure(exam.run.method, figure), part_of(figure)
+        if row.n < gate.min_n or row.current is None:
+            yield _too_few(f"limits.{name}", figure, row.n, gate)
             continue
-        adjusted = ps.get(name, float(figure["p"]))
-        for gravity, sentence in _broken_limits(key, part, gate, figure, adjusted):
-            code = "underpowered" if gravity == "inconclusive" else ""
-            yield Reason(f"limits.{name}", gravity, f"{sentence}, n = {n}", code=code)
-        if gate.tolerance is not None and exam.baseline and math.isnan(figure["baseline"]) and not exam.comparison.incomparable:
-            level = "supporting" if gate.level == "critical" else gate.level
-            yield Reason(f"limits.{name}", level, f"{key} {now:.3f} is new: the baseline has no figure, so it was not judged")
+        for level, sentence in _broken_limits(part, gate, row, ps.get(name, row.p)):
+            yield Reason(f"limits.{name}", level, f"{sentence}, n = {row.n}", code=_code(level))
+        if gate.tolerance is not None and exam.baseline and row.baseline is None and not exam.comparison.incomparable:
+            level = Level.SUPPORTING if gate.level == "critical" else Level(gate.level)
+            sentence = f"{figure} {row.current:.3f} is new: the baseline has no figure, so it was not judged"
+            yield Reason(f"limits.{name}", level, sentence)
+
+
+def _too_few(name: str, figure: Figure, n: int, gate: Gate) -> Reason:
+    """A figure of fewer cases than its gate asks for."""
+    level = unsure(gate.level)
+    sentence = f"{figure} was measured on n = {n} cases, at least {gate.min_n} are needed"
+    return Reason(name, level, sentence if n else f"{figure}: not measured (n = 0)", code=_code(level))
+
+
+def unsure(level: str) -> Level:
+    """How grave it is not to know: for a critical gate inconclusive, for others as grave as the gate."""
+    return Level.INCONCLUSIVE if level == Level.CRITICAL else Level(level)
+
+
+def _code(level: Level) -> Code:
+    return Code.UNDERPOWERED if level == Level.INCONCLUSIVE else Code.NONE
 
 
 def _adjusted(exam: Exam) -> dict[str, float]:
     """The p of each critical gate with the rule `significant`, adjusted for there being several."""
-    tested = [name for name, gate in _gates(exam) if gate.rule == "significant" and gate.level == "critical"]
-    ps = [float(_figure(exam, _key(exam, name))["p"]) for name in tested]
-    return dict(zip(tested, holm([1.0 if math.isnan(p) else p for p in ps]), strict=True))
+    tested = [name for name, gate in gates_of(exam) if gate.rule == "significant" and gate.level == "critical"]
+    rows = [exam.comparison.figure(exam.run.method, figure_of(name, exam.suite)) for name in tested]
+    return dict(zip(tested, holm([1.0 if row.p is None else row.p for row in rows]), strict=True))
 
 
-def _broken_limits(
-    key: str, part: Metric | Aggregate, gate: Gate, figure: pd.Series, adjusted: float
-) -> Iterator[tuple[str, str]]:
+def _broken_limits(part: Part, gate: Gate, row: Compared, adjusted: float | None) -> Iterator[tuple[Level, str]]:
     """What a figure does beyond what its gate allows, or what so few cases cannot say: (level, sentence)."""
-    now, delta = figure["current"], figure["delta"]
-    if gate.tolerance is not None and not math.isnan(delta):
-        yield from _fallen(key, part, gate, figure, adjusted)
-    about = "" if math.isnan(figure["low"]) or not math.isnan(delta) else f" ({_interval(figure)})"
+    now = row.current
+    if now is None:
+        return
+    if gate.tolerance is not None and row.delta is not None:
+        yield from _worse(part, gate, gate.tolerance, row, 1.0 if adjusted is None else adjusted)
+    about = f" ({interval(row)})" if row.low is not None and row.delta is None else ""
     if gate.floor is not None and now < gate.floor - EPSILON:
-        yield gate.level, f"{key} is {now:.3f}{about}, below its floor of {gate.floor:g}"
+        yield Level(gate.level), f"{row.figure} is {now:.3f}{about}, below its floor of {gate.floor:g}"
     if gate.ceiling is not None and now > gate.ceiling + EPSILON:
-        yield gate.level, f"{key} is {now:.3f}{about}, above its ceiling of {gate.ceiling:g}"
+        yield Level(gate.level), f"{row.figure} is {now:.3f}{about}, above its ceiling of {gate.ceiling:g}"
 
 
-def _fallen(key: str, part: Metric | Aggregate, gate: Gate, figure: pd.Series, adjusted: float) -> Iterator[tuple[str, str]]:
-    assert gate.tolerance is not None
-    delta = figure["delta"]
-    worse = -delta if part.higher_is_better else delta
-    verb = "fell" if part.higher_is_better else "rose"
-    change = f"{key} {verb} by {abs(delta):.3f} ({figure['baseline']:.3f} to {figure['current']:.3f}, {_interval(figure)})"
-    allowed = f"{gate.tolerance:g} is allowed"
-    unsure = "inconclusive" if gate.level == "critical" else gate.level
-    beyond = worse > gate.tolerance + EPSILON
+def _worse(part: Part, gate: Gate, tolerance: float, row: Compared, adjusted: float) -> Iterator[tuple[Level, str]]:
+    """What a figure lost beyond its tolerance, by the gate's rule."""
+    drop = worsening(part, row)
+    beyond = drop > tolerance + EPSILON
+    change = f"{row.figure} {moved(part, row)}; {tolerance:g} is allowed"
     if gate.rule == "significant":
         if beyond and adjusted <= ALPHA:
-            yield gate.level, f"{change}; {allowed}, p = {adjusted:.4f}"
+            yield Level(gate.level), f"{change}, p = {adjusted:.4f}"
         elif beyond:
-            yield unsure, f"{change}; {allowed}, and chance alone could do it (p = {adjusted:.4f})"
-        elif figure["visible"] > gate.tolerance + EPSILON:
-            yield unsure, f"{key}: only a fall beyond {figure['visible']:.3f} would show; the tolerance is {gate.tolerance:g}"
+            yield unsure(gate.level), f"{change}, and chance alone could do it (p = {adjusted:.4f})"
+        elif row.visible is not None and row.visible > tolerance + EPSILON:
+            sentence = f"{row.figure}: only a fall beyond {row.visible:.3f} would show; the tolerance is {tolerance:g}"
+            yield unsure(gate.level), sentence
     elif beyond:
-        yield gate.level, f"{change}; {allowed}"
+        yield Level(gate.level), change
     elif gate.rule == "noninferior":
-        worst = -figure["low"] if part.higher_is_better else figure["high"]
-        if worst > gate.tolerance + EPSILON:
-            yield unsure, f"{key}: a change of {_interval(figure)} does not exclude a worsening beyond {gate.tolerance:g}"
+        bound = row.low if part.higher_is_better else row.high
+        if bound is None or (-bound if part.higher_is_better else bound) > tolerance + EPSILON:
+            yield (
+                unsure(gate.level),
+                f"{row.figure}: a change of {interval(row)} does not exclude a worsening beyond {tolerance:g}",
+            )
 
 
-def _interval(figure: pd.Series) -> str:
-    return f"95 % interval {figure['low']:+.3f} to {figure['high']:+.3f}"
+def worsening(part: Part, row: Compared) -> float:
+    """How much worse a figure is than the baseline's; below 0 where it is better."""
+    delta = row.delta or 0.0
+    return -delta if part.higher_is_better else delta
 
 
-@check("slices", level="gated")
-def slices(exam: Exam) -> Iterator[Reason]:
-    """Every [[slice]] stays within its tolerance; one of fewer than `min_n` cases informs and cannot block."""
-    figures = exam.comparison.figures
-    own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] != "")]
-    for rule in exam.suite.slices:
-        key = _key(exam, rule.metric)
-        part, _ = metric_of(key)
-        parts = own[(own["metric"] == key) & own["slice"].str.startswith(f"{rule.by}=")]
-        found = parts[parts["delta"].notna()]
-        unsaid = sorted(set(parts["slice"]) - set(found["slice"])) if len(found) else [f"every part by {rule.by}"]
-        if unsaid and exam.baseline and not exam.comparison.incomparable:
-            level = "inconclusive" if rule.level == "critical" else rule.level
-            sentence = f"{named(unsaid)}: {key} could not be compared with the baseline"
-            yield Reason("slices", level, sentence, code="incomparable" if level == "inconclusive" else "")
-        for _, figure in found.iterrows():
-            worse = figure["delta"] * (-1 if part.higher_is_better else 1)
-            if worse > rule.tolerance + EPSILON:
-                small = figure["n"] < rule.min_n
-                verb = "fell" if part.higher_is_better else "rose"
-                sentence = (
-                    f"{figure['slice']}: {key} {verb} by {worse:.3f} ({figure['baseline']:.3f} to {figure['current']:.3f}, "
-                    f"{_interval(figure)}); {rule.tolerance:g} is allowed, n = {figure['n']}"
-                )
-                note = f" (below min_n = {rule.min_n}: informs only)" if small else ""
-                yield Reason("slices", "advisory" if small else rule.level, sentence + note)
+def moved(part: Part, row: Compared) -> str:
+    """A figure's change as half a sentence."""
+    verb = "fell" if part.higher_is_better else "rose"
+    return f"{verb} by {abs(row.delta or 0.0):.3f} ({row.baseline:.3f} to {row.current:.3f}, {interval(row)})"
 
 
-@check("filtered_fidelity", level="gated")
-def filtered_fidelity(exam: Exam) -> Iterator[Reason]:
-    """The index finds what exact search finds in the filtered cases apart, where many a graph loses most."""
-    figures = exam.comparison.figures
-    for name, gate in _gates(exam):
-        if name.partition("@")[0] == "fidelity" and gate.floor is not None:
-            key = _key(exam, name)
-            own = figures[(figures["slice"] == "filtered=yes") & (figures["metric"] == key)]
-            for _, figure in own.iterrows():
-                if figure["n"] and figure["current"] < gate.floor - EPSILON:
-                    sentence = f"{key} is {figure['current']:.3f} in filtered cases, below its floor of {gate.floor:g}"
-                    yield Reason("filtered_fidelity", gate.level, f"{sentence}, n = {figure['n']}")
+def interval(row: Compared) -> str:
+    """A figure's interval as half a sentence."""
+    return f"95 % interval {row.low:+.3f} to {row.high:+.3f}"
 
 
-_NOTHING = pd.Series({name: 0 if name == "n" else math.nan for name in FIGURE_COLUMNS})
-"""A figure that was not measured at all."""
-
-
-def _gates(exam: Exam) -> list[tuple[str, Gate]]:
+def gates_of(exam: Exam) -> list[tuple[str, Gate]]:
     """The suite's gates and the floors of the command line."""
     return [*exam.suite.gates.items(), *((name, Gate(floor=floor)) for name, floor in exam.suite.floors.items())]
-
-
-def _key(exam: Exam, name: str) -> str:
-    part, cut = metric_of(name)
-    return part.key(cut or exam.suite.top_k)
-
-
-def _figure(exam: Exam, key: str) -> pd.Series:
-    """The method's figure over all compared cases; over all asked ones where only a limit is to be held."""
-    figures = exam.comparison.figures
-    own = figures[(figures["lane"] == exam.run.method) & (figures["slice"] == "") & (figures["metric"] == key)]
-    return own.iloc[0] if len(own) else _NOTHING

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
-import pandas as pd
-
 from kbgate.tasks.domain import KnowledgeBase
-from kbgate.tasks.registry import CHUNKERS, chunker
+from kbgate.tasks.registry import Registry, first_line
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import CHUNK_COLUMNS, rows_of
+from kbgate.tasks.tables import Chunks
 
-VERSION = 1
-"""Part of the index fingerprint: raised whenever the same card would be cut elsewhere."""
+Span = tuple[int, int]
+"""Where a chunk stands in a card's text, end exclusive."""
+Split = Callable[[str, int, int], list[Span]]
 
 _BOUNDARIES = (
     re.compile(r"\n[ \t]*\n+"),  # paragraph
@@ -22,7 +23,34 @@ _BOUNDARIES = (
     re.compile(r"\s+"),  # word
 )
 
-Span = tuple[int, int]
+
+@dataclass(frozen=True, slots=True)
+class Chunker:
+    """A declared chunking method."""
+
+    name: str
+    split: Split
+    """`f(text, size, overlap)` returns the spans of the chunks."""
+    version: int = 1
+    """Part of the index fingerprint: raised whenever the same card would be cut elsewhere."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence, the docstring's first line."""
+        return first_line(self.split)
+
+
+CHUNKERS: Registry[Chunker] = Registry("chunking method", __name__)
+
+
+def chunker(name: str, *, version: int = 1) -> Callable[[Split], Split]:
+    """Declare a chunking method: `@chunker("whole") def whole(text, size, overlap)`."""
+
+    def declare(split: Split) -> Split:
+        CHUNKERS.add(name, Chunker(name, split, version))
+        return split
+
+    return declare
 
 
 @chunker("whole")
@@ -81,17 +109,21 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-def chunk(suite: Suite, kb: KnowledgeBase) -> pd.DataFrame:
-    """Cut every card. Columns `CHUNK_COLUMNS`; title and description stand in the first chunk's text alone."""
-    split, settings = CHUNKERS[suite.chunking.method], suite.chunking
-    rows = []
-    for card in rows_of(kb.cards[["id", "title", "description", "text"]]):
+def chunk(suite: Suite, kb: KnowledgeBase) -> Chunks:
+    """Cut every card; title and description stand in the text of the first chunk alone."""
+    settings = suite.chunking
+    split = CHUNKERS[settings.method].split
+    ids, cards, starts, ends, texts = [], [], [], [], []
+    for card in kb.cards.values():
         # A card that is only a title still has one chunk: it can be found by its name.
-        for number, (start, end) in enumerate(split(card["text"], settings.size, settings.overlap) or [(0, 0)]):
-            title, description = (card["title"], card["description"]) if number == 0 else ("", "")
-            text = _compose(suite.embedding.text, title, description, card["text"][start:end])
-            rows.append((f"{card['id']}::{number:02d}", card["id"], start, end, text))
-    return pd.DataFrame(rows, columns=list(CHUNK_COLUMNS))
+        for number, (start, end) in enumerate(split(card.text, settings.size, settings.overlap) or [(0, 0)]):
+            title, description = (card.title, card.description) if number == 0 else ("", "")
+            ids.append(f"{card.id}::{number:02d}")
+            cards.append(card.id)
+            starts.append(start)
+            ends.append(end)
+            texts.append(_compose(suite.embedding.text, title, description, card.text[start:end]))
+    return Chunks(tuple(ids), tuple(cards), tuple(starts), tuple(ends), tuple(texts))
 
 
 def _compose(template: str, title: str, description: str, chunk_text: str) -> str:

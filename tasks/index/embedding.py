@@ -11,18 +11,22 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from kbgate.tasks.domain import Model
+from kbgate.tasks.domain import Cases, Model
 from kbgate.tasks.errors import InputError, Problem, Unmeasured
-from kbgate.tasks.index.vectors import VectorCache, Vectors, key_of
+from kbgate.tasks.index.vectors import VectorCache, key_of
 from kbgate.tasks.records import digest
 from kbgate.tasks.settings import DEFAULT_MODEL, Suite
+from kbgate.tasks.tables import Floats, Rows, Vectors
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the default model's model.safetensors. Its weights come in a package of a third party: trust them, not it."""
@@ -43,8 +47,8 @@ def identify_model(suite: Suite) -> Model:
     if not any(path.endswith(".safetensors") for path in hashes):
         raise InputError([_problem(f"'{name}' has no .safetensors weights in {folder}; other formats can execute code")])
     if name == DEFAULT_MODEL and hashes.get("model.safetensors") != DEFAULT_WEIGHTS:
-        found = hashes.get("model.safetensors", "none")[:12]
-        raise InputError([_problem(f"the weights of {name} are not the known ones (sha256 {found}...); reinstall them")])
+        known = hashes.get("model.safetensors", "none")[:12]
+        raise InputError([_problem(f"the weights of {name} are not the known ones (sha256 {known}...); reinstall them")])
     return Model(name, digest(hashes), folder)
 
 
@@ -81,17 +85,19 @@ def _find(name: str, suite_folder: Path) -> Path:
         raise InputError([_problem(f"{sentence} ({type(error).__name__}); give a folder or connect to the hub")]) from None
 
 
-def embed_rows(suite: Suite, model: Model, rows: pd.DataFrame, cache: Path) -> Vectors:
-    """One unit vector per row of the index, float32 (rows, dimensions), in the rows' order."""
-    return _embed(suite, model, rows["text"].tolist(), suite.embedding.passage_prefix, cache)
+def embed_rows(suite: Suite, model: Model | None, rows: Rows, cache: Path) -> Vectors:
+    """One unit vector per row of the index, float32 (rows, dimensions), in the rows' order; no dimensions without a model."""
+    return _embed(suite, model, rows.texts, suite.embedding.passage_prefix, cache)
 
 
-def embed_queries(suite: Suite, model: Model, cases: pd.DataFrame, cache: Path) -> Vectors:
-    """One unit vector per case, float32 (cases, dimensions), in the cases' order."""
-    return _embed(suite, model, cases["query"].tolist(), suite.embedding.query_prefix, cache)
+def embed_queries(suite: Suite, model: Model | None, cases: Cases, cache: Path) -> Vectors:
+    """One unit vector per case, float32 (cases, dimensions), in the cases' order; no dimensions without a model."""
+    return _embed(suite, model, [case.query for case in cases.values()], suite.embedding.query_prefix, cache)
 
 
-def _embed(suite: Suite, model: Model, texts: list[str], prefix: str, home: Path) -> Vectors:
+def _embed(suite: Suite, model: Model | None, texts: Sequence[str], prefix: str, home: Path) -> Vectors:
+    if model is None:
+        return np.zeros((len(texts), 0), np.float32)
     # The batch size moves vectors by 2e-7 and no rank, so it is no part of the key.
     cache = VectorCache(home, digest({"weights": model.weights, "normalise": True}, 32))
     keys = [key_of(prefix, text) for text in texts]
@@ -111,20 +117,20 @@ def _embed(suite: Suite, model: Model, texts: list[str], prefix: str, home: Path
     return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
 
 
-def time_queries(suite: Suite, model: Model, cases: pd.DataFrame) -> Vectors:
-    """Milliseconds that each case's query takes to embed alone, warm, past the cache: float32 (cases,), in their order."""
+def time_queries(suite: Suite, model: Model, queries: Sequence[str]) -> Floats:
+    """Milliseconds that each query takes to embed alone, warm, past the cache, in their order."""
     encoder, times = _load(model), []
-    texts = [suite.embedding.query_prefix + query for query in cases["query"]]
+    texts = [suite.embedding.query_prefix + query for query in queries]
     _encode(encoder, texts[:1], 1, 0, 1)
     for text in texts:
         begun = time.perf_counter()
         _encode(encoder, [text], 1, 0, 1)
         times.append((time.perf_counter() - begun) * 1000)
-    return np.array(times, dtype=np.float32)
+    return np.array(times, dtype=float)
 
 
 @lru_cache(maxsize=2)
-def _load(model: Model) -> Any:
+def _load(model: Model) -> SentenceTransformer:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from sentence_transformers import SentenceTransformer
@@ -143,7 +149,7 @@ def _load(model: Model) -> Any:
         raise InputError([_problem(f"'{model.name}' cannot be loaded from {model.folder} ({error})")]) from None
 
 
-def _encode(encoder: Any, texts: list[str], batch: int, done: int, total: int) -> Vectors:
+def _encode(encoder: SentenceTransformer, texts: list[str], batch: int, done: int, total: int) -> Vectors:
     watched = sys.stderr.isatty() and not os.environ.get("CI")
     if watched and total > _SLICE:
         print(f"embedding {done + 1:,} to {done + len(texts):,} of {total:,} texts", file=sys.stderr)

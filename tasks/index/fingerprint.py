@@ -1,82 +1,66 @@
-"""The four content hashes a verdict is bound to: index, golden, policy, baseline."""
+"""Content hashes: of what is searched, of how cards become rankings, of the cases and of the cards."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any
 
-import pandas as pd
+from pydantic import JsonValue
 
-from kbgate.tasks.domain import Model
+from kbgate.tasks.domain import Cards, Cases, Model
 from kbgate.tasks.records import canonical, digest
-from kbgate.tasks.registry import METRICS
 from kbgate.tasks.settings import Section, Suite
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.tables import Rows
 
 LENGTH = 16
 
 
-def index_fingerprint(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, model: Model, versions: dict[str, int]) -> str:
-    """What is searched: rows, their chunks, weights, prefixes, backend, [index]; `versions`: chunker and analyser."""
+def index_fingerprint(suite: Suite, rows: Rows, model: Model | None, versions: Mapping[str, int]) -> str:
+    """What is searched: rows, their chunks, weights, prefixes, backend, [index]; `versions`: of chunker and retrieval."""
     state = hashlib.sha256()
     head = {
-        "weights": model.weights,
+        "weights": model.weights if model else "",
         "prefixes": [suite.embedding.query_prefix, suite.embedding.passage_prefix],
         "normalised": True,
         "backend": f"chromadb {version('chromadb')}",
-        "versions": versions,
-        "index": _plain(suite.index),
+        "versions": dict(versions),
+        "index": plain(suite.index),
     }
     state.update(canonical(head).encode())
-    for record in (*rows_of(rows), *rows_of(members)):
-        state.update(canonical(record).encode())
+    for row, text, language, fields in zip(rows.ids, rows.texts, rows.languages, rows.fields, strict=True):
+        state.update(canonical({"id": row, "text": text, "language": language, "fields": fields}).encode())
+    for row, chunks in zip(rows.ids, rows.chunks, strict=True):
+        for chunk in chunks:
+            state.update(canonical({"row": row, "chunk": chunk, "card": chunk.rpartition("::")[0]}).encode())
     return state.hexdigest()[:LENGTH]
 
 
-def settings_fingerprint(suite: Suite, model: Model, versions: dict[str, int]) -> str:
+def settings_fingerprint(suite: Suite, model: Model | None, versions: Mapping[str, int]) -> str:
     """How cards become rankings, whatever the cards: chunker, model, prefixes, index, retrieval, code versions."""
-    return digest({**pipeline_of(suite), "weights": model.weights, "versions": versions}, LENGTH)
+    return digest({**pipeline_of(suite), "weights": model.weights if model else "", "versions": dict(versions)}, LENGTH)
 
 
-def pipeline_of(suite: Suite) -> dict[str, Any]:
+def pipeline_of(suite: Suite) -> dict[str, dict[str, JsonValue]]:
     """The settings that make rankings of cards, as JSON values by section."""
-    parts = {name: _plain(getattr(suite, name)) for name in ("chunking", "embedding", "index", "retrieval")}
+    parts = {name: plain(getattr(suite, name)) for name in ("chunking", "embedding", "index", "retrieval")}
     parts["embedding"].pop("batch")
-    return {**parts, "kb": {"filterable": sorted(suite.kb.filterable)}}
+    filterable: list[JsonValue] = [*sorted(suite.kb.filterable)]
+    return {**parts, "kb": {"filterable": filterable}}
 
 
-def golden_fingerprint(cases: pd.DataFrame) -> str:
+def golden_fingerprint(cases: Cases) -> str:
     """The cases: ids and content hashes, in any order."""
-    return digest(sorted(zip(cases["id"], cases["hash"], strict=True)), LENGTH)
+    return digest(sorted((case.id, case.hash) for case in cases.values()), LENGTH)
 
 
-def policy_fingerprint(suite: Suite) -> str:
-    """What counts as red: gates, k, unit, pass mark, method and its settings, metric versions."""
-    policy = {
-        "gates": {name: _plain(gate) for name, gate in suite.gates.items()},
-        "floors": suite.floors,
-        "slices": [_plain(s) for s in suite.slices],
-        "allowances": [_plain(a) for a in suite.allowances],
-        "acceptance": _plain(suite.acceptance) if suite.acceptance else None,
-        "k": [suite.top_k, list(suite.cuts)],
-        "unit": suite.unit,
-        "pass_mark": suite.pass_mark,
-        "retrieval": {
-            name: _plain(suite.retrieval)[name] for name in ("method", "candidates", "rrf_k", "rerank", "min_similarity")
-        },
-        "metrics": {m.name: m.version for m in METRICS.values()},
-    }
-    return digest(policy, LENGTH)
-
-
-def kb_fingerprint(cards: pd.DataFrame) -> str:
+def kb_fingerprint(cards: Cards) -> str:
     """The cards as such: ids and content hashes."""
-    return digest(sorted(zip(cards["id"], cards["hash"], strict=True)), LENGTH)
+    return digest(sorted((card.id, card.hash) for card in cards.values()), LENGTH)
 
 
-def _plain(section: Section) -> dict[str, Any]:
-    # Through JSON, so that dates and tuples read the same whether they come from a file or from a default.
-    plain: dict[str, Any] = json.loads(section.model_dump_json())
-    return plain
+def plain(section: Section) -> dict[str, JsonValue]:
+    """A table of suite.toml as JSON values: dates and tuples read the same whether they are given or defaults."""
+    values: dict[str, JsonValue] = json.loads(section.model_dump_json())
+    return values

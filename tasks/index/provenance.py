@@ -6,21 +6,22 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from kbgate.tasks.domain import Model
+from kbgate.tasks.schema import Commit, ModelIdentity, Provenance
 
 _SHAPES_FIGURES = ("kbgate", "chromadb", "sentence-transformers", "torch", "bm25s", "PyStemmer", "numpy", "pandas")
 
 
-def provenance_of(suite_folder: Path, model: Model, counts: dict[str, int]) -> dict[str, Any]:
-    """Model and weights, library versions, the commit of the suite's repository and whether it was dirty, counts."""
-    return {
-        "model": {"name": model.name, "weights": model.weights},
-        "versions": {name: _version(name) for name in _SHAPES_FIGURES} | {"python": platform.python_version()},
-        "commit": _commit(suite_folder),
-        "counts": counts,
-    }
+def provenance_of(
+    suite_folder: Path, model: Model | None, settings: str, pipeline: dict[str, dict[str, JsonValue]]
+) -> Provenance:
+    """Model and weights, library versions, the commit of the suite's repository and whether it was dirty, settings."""
+    versions = {name: _version(name) for name in _SHAPES_FIGURES} | {"python": platform.python_version()}
+    identity = ModelIdentity(name=model.name if model else "", weights=model.weights if model else "")
+    return Provenance(model=identity, versions=versions, commit=_commit(suite_folder), settings=settings, pipeline=pipeline)
 
 
 def _version(package: str) -> str:
@@ -30,7 +31,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _commit(folder: Path) -> dict[str, Any] | None:
+def _commit(folder: Path) -> Commit | None:
     """The commit a folder stands at, None outside a repository."""
 
     def git(*arguments: str) -> str | None:
@@ -43,4 +44,4 @@ def _commit(folder: Path) -> dict[str, Any] | None:
     head = git("rev-parse", "HEAD")
     if head is None:
         return None
-    return {"hash": head, "dirty": bool(git("status", "--porcelain", "--", "."))}
+    return Commit(hash=head, dirty=bool(git("status", "--porcelain", "--", ".")))

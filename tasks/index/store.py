@@ -12,39 +12,50 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import pandas as pd
 
-from kbgate.tasks.domain import Index, KnowledgeBase
+from kbgate.tasks.domain import Index, KnowledgeBase, Predicate
 from kbgate.tasks.errors import Unmeasured
-from kbgate.tasks.index.vectors import Vectors
 from kbgate.tasks.predicates import store_fields
 from kbgate.tasks.records import canonical
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import MEMBER_COLUMNS, ROW_COLUMNS, rows_of
+from kbgate.tasks.tables import Chunks, Fields, Hits, Rows, Vectors
+
+if TYPE_CHECKING:
+    from chromadb import Documents, EmbeddingFunction
+
+Client = Any
+Collection = Any
+"""Chroma's objects: what its types promise is less than what they take."""
 
 _AUTO_UP_TO = 10_000
 _BATCH = 1000
+_CHUNKS, _CARDS = "_chunks", "_cards"
+"""Metadata of a row in the store: what it stands for."""
 
 
-def build_rows(suite: Suite, kb: KnowledgeBase, chunks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of an index (`ROW_COLUMNS`, by id) and their members (`MEMBER_COLUMNS`, by row and chunk)."""
-    fields = {card["id"]: store_fields(card, suite.kb.filterable) for card in rows_of(kb.cards)}
-    languages = kb.cards.set_index("id")["language"].to_dict()
+def build_rows(suite: Suite, kb: KnowledgeBase, chunks: Chunks) -> Rows:
+    """The rows of an index, by id, each with the chunks and cards it stands for."""
+    fields = {card.id: store_fields(card, suite.kb.filterable) for card in kb.cards.values()}
     keys = {card: canonical(of_card) for card, of_card in fields.items()}
-    rows: dict[str, tuple[str, str, str, dict[str, Any]]] = {}
-    members = []
-    for piece in rows_of(chunks):
-        text, card = piece["text"], piece["card"]
+    first: dict[str, int] = {}
+    members: dict[str, list[tuple[str, str]]] = {}
+    for place, (chunk, card, text) in enumerate(zip(chunks.ids, chunks.cards, chunks.texts, strict=True)):
         row = hashlib.sha256(f"{len(text)}:{text}{keys[card]}".encode()).hexdigest()[:24]
-        rows[row] = (row, text, languages[card], fields[card])
-        members.append((row, piece["id"], card))
-    return (
-        pd.DataFrame([rows[row] for row in sorted(rows)], columns=list(ROW_COLUMNS)),
-        pd.DataFrame(sorted(members), columns=list(MEMBER_COLUMNS)),
+        first.setdefault(row, place)
+        members.setdefault(row, []).append((chunk, card))
+    ids = sorted(first)
+    of_rows = [sorted(members[row]) for row in ids]
+    return Rows(
+        ids=tuple(ids),
+        texts=tuple(chunks.texts[first[row]] for row in ids),
+        languages=tuple(kb.cards[chunks.cards[first[row]]].language for row in ids),
+        fields=tuple(fields[chunks.cards[first[row]]] for row in ids),
+        chunks=tuple(tuple(chunk for chunk, _ in of_row) for of_row in of_rows),
+        cards=tuple(tuple(dict.fromkeys(card for _, card in of_row)) for of_row in of_rows),
     )
 
 
@@ -59,11 +70,11 @@ def temporary_store(build: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_CLIENTS: dict[str, Any] = {}
+_CLIENTS: dict[str, Client] = {}
 """Open clients by place: Chroma keeps one system a path alive, and a removed folder would live on in it."""
 
 
-def open_store(place: str) -> Any:
+def open_store(place: str) -> Client:
     """The client of a store: a folder, or the URL of a server; one per place until it is closed."""
     if place not in _CLIENTS:
         import chromadb
@@ -86,7 +97,7 @@ def close_store(place: str) -> None:
         client.close()
 
 
-def no_embedder() -> Any:
+def no_embedder() -> EmbeddingFunction[Documents]:
     """An embedding function that refuses: `None` would let Chroma fetch a model of its own."""
     from chromadb import Documents, EmbeddingFunction, Embeddings
 
@@ -102,16 +113,16 @@ def no_embedder() -> Any:
             return "kbgate-none"
 
         @staticmethod
-        def build_from_config(config: dict[str, Any]) -> EmbeddingFunction[Documents]:
+        def build_from_config(config: dict[str, object]) -> EmbeddingFunction[Documents]:
             return NoEmbedder()
 
-        def get_config(self) -> dict[str, Any]:
+        def get_config(self) -> dict[str, object]:
             return {}
 
     return NoEmbedder()
 
 
-def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vectors, store: str, build: str) -> Index:
+def ingest(suite: Suite, rows: Rows, vectors: Vectors, store: str, build: str) -> Index:
     """Put the rows into the collection `build` of `store` and read back what arrived; `Unmeasured` if anything is short.
 
     A row's document is its embedded text; its metadata are the filterable fields and the `_chunks` and `_cards` it stands for.
@@ -125,68 +136,76 @@ def ingest(suite: Suite, rows: pd.DataFrame, members: pd.DataFrame, vectors: Vec
         "ef_construction": settings.ef_construction,
         "ef_search": ef_search(suite, len(rows)),
     }
-    collection = open_store(store).create_collection(build, embedding_function=no_embedder(), configuration={"hnsw": hnsw})
-    chunks: dict[str, list[str]] = {}
-    cards: dict[str, list[str]] = {}
-    for member in rows_of(members):
-        chunks.setdefault(member["row"], []).append(member["chunk"])
-        cards.setdefault(member["row"], []).append(member["card"])
+    collection = open_store(store).create_collection(
+        build,
+        embedding_function=no_embedder(),
+        configuration={"hnsw": hnsw},
+    )
+    # A store holds vectors or nothing: rows that are ranked by words alone all point the same way.
+    held = vectors if vectors.shape[1] else np.ones((len(rows), 1), np.float32)
     for at in range(0, len(rows), _BATCH):
-        part = rows_of(rows.iloc[at : at + _BATCH])
+        part = slice(at, at + _BATCH)
+        stands_for = zip(rows.fields[part], rows.chunks[part], rows.cards[part], strict=True)
         collection.add(
-            ids=[row["id"] for row in part],
-            embeddings=vectors[at : at + _BATCH],
-            documents=[row["text"] for row in part],
-            metadatas=[
-                {**row["fields"], "_chunks": chunks[row["id"]], "_cards": sorted(set(cards[row["id"]]))} for row in part
-            ],
+            ids=list(rows.ids[part]),
+            embeddings=held[part],
+            documents=list(rows.texts[part]),
+            metadatas=[{**fields, _CHUNKS: list(chunks), _CARDS: sorted(cards)} for fields, chunks, cards in stands_for],
         )
     _verify(collection, rows)
-    return Index(rows, members, vectors, store, build)
+    return Index(rows, vectors, store, build)
 
 
-def _verify(collection: Any, rows: pd.DataFrame) -> None:
+def _verify(collection: Collection, rows: Rows) -> None:
     count = collection.count()
     if count != len(rows):
         raise Unmeasured(f"the store holds {count} of {len(rows)} rows")
     stored: set[str] = set()
     for at in range(0, count, _BATCH):
         stored.update(collection.get(limit=_BATCH, offset=at, include=[])["ids"])
-    lost = set(rows["id"]) - stored
+    lost = set(rows.ids) - stored
     if lost:
         raise Unmeasured(f"the store lost {len(lost)} of {len(rows)} rows, {min(lost)} among them")
 
 
 def reopen(index: Index) -> Index:
-    """The same index through a new client, as a reader finds it: rows, vectors and members are what the store holds."""
+    """The same index through a new client, as a reader finds it: rows and vectors are what the store holds."""
+    assert index.store is not None
     close_store(index.store)
     collection = open_store(index.store).get_collection(index.build, embedding_function=no_embedder())
-    rows: list[tuple[str, str, str, dict[str, Any]]] = []
-    members: list[tuple[str, str, str]] = []
-    vectors: list[Any] = []
+    stored: dict[str, tuple[str, Fields, list[str], Vectors]] = {}
     for at in range(0, collection.count(), _BATCH):
         page = collection.get(limit=_BATCH, offset=at, include=["documents", "metadatas", "embeddings"])
-        columns = (page["ids"], page["documents"], page["metadatas"], page["embeddings"])
-        for row, text, stored, vector in zip(*columns, strict=True):
-            fields = {name: value for name, value in stored.items() if name not in ("_chunks", "_cards")}
-            # A chunk's id is `<card>::<nn>`.
-            own = [(row, chunk, chunk.rpartition("::")[0]) for chunk in stored["_chunks"]]
-            if sorted({card for *_, card in own}) != sorted(stored["_cards"]):
-                raise Unmeasured(f"row {row} of the store lists chunks of other cards than it names")
-            rows.append((row, text, fields.get("language", ""), fields))
-            members += own
-            vectors.append(vector)
-    order = sorted(range(len(rows)), key=lambda place: rows[place][0])
-    found = Index(
-        pd.DataFrame([rows[place] for place in order], columns=list(ROW_COLUMNS)),
-        pd.DataFrame(sorted(members), columns=list(MEMBER_COLUMNS)),
-        np.asarray([vectors[place] for place in order], dtype=np.float32),
-        index.store,
-        index.build,
+        columns = (page["ids"], page["documents"] or [], page["metadatas"] or [], page["embeddings"])
+        for row, text, metadata, vector in zip(*columns, strict=True):
+            stored[row] = (text, *_read_back(row, dict(metadata)), np.asarray(vector, dtype=np.float32))
+    if len(stored) != len(index.rows) or set(stored) != set(index.rows.ids):
+        raise Unmeasured(f"the store gives {len(stored)} rows after reopening, {len(index.rows)} went in")
+    ids = sorted(stored)
+    rows = Rows(
+        ids=tuple(ids),
+        texts=tuple(stored[row][0] for row in ids),
+        languages=tuple(str(stored[row][1].get("language", "")) for row in ids),
+        fields=tuple(stored[row][1] for row in ids),
+        chunks=tuple(tuple(stored[row][2]) for row in ids),
+        cards=tuple(tuple(dict.fromkeys(_card_of(chunk) for chunk in stored[row][2])) for row in ids),
     )
-    if len(found.rows) != len(index.rows) or set(found.rows["id"]) != set(index.rows["id"]):
-        raise Unmeasured(f"the store gives {len(found.rows)} rows after reopening, {len(index.rows)} went in")
-    return found
+    vectors = np.stack([stored[row][3] for row in ids]) if index.vectors.shape[1] else index.vectors
+    return Index(rows, vectors, index.store, index.build)
+
+
+def _read_back(row: str, metadata: dict[str, Any]) -> tuple[Fields, list[str]]:
+    """A row's filterable fields and its chunks, as its metadata hold them."""
+    fields = {name: value for name, value in metadata.items() if name not in (_CHUNKS, _CARDS)}
+    chunks = sorted(str(chunk) for chunk in metadata[_CHUNKS])
+    if sorted({_card_of(chunk) for chunk in chunks}) != sorted(str(card) for card in metadata[_CARDS]):
+        raise Unmeasured(f"row {row} of the store lists chunks of other cards than it names")
+    return fields, chunks
+
+
+def _card_of(chunk: str) -> str:
+    """A chunk's id is `<card>::<nn>`."""
+    return chunk.rpartition("::")[0]
 
 
 def ef_search(suite: Suite, count: int) -> int:
@@ -196,12 +215,19 @@ def ef_search(suite: Suite, count: int) -> int:
     return max(count, suite.retrieval.candidates) if count <= _AUTO_UP_TO else 400
 
 
-def open_search(index: Index) -> Callable[[Vectors, dict[str, Any], int], list[tuple[str, float]]]:
-    """A search of the store: the (row id, cosine similarity) pairs nearest to a vector among the rows that satisfy `where`."""
+def open_search(index: Index) -> Callable[[Vectors, Predicate, int], Hits]:
+    """A search of the store: the rows nearest to a vector among those that satisfy `where`, with their cosine similarity."""
+    assert index.store is not None
     collection = open_store(index.store).get_collection(index.build, embedding_function=no_embedder())
 
-    def nearest(vector: Vectors, where: dict[str, Any], count: int) -> list[tuple[str, float]]:
-        found = collection.query(query_embeddings=vector[None, :], n_results=count, where=where, include=["distances"])
-        return [(row, 1.0 - float(d)) for row, d in zip(found["ids"][0], found["distances"][0], strict=True)]
+    def nearest(vector: Vectors, where: Predicate, count: int) -> Hits:
+        answer = collection.query(
+            query_embeddings=vector[None, :],
+            n_results=count,
+            where=dict(where),
+            include=["distances"],
+        )
+        distances = answer["distances"] or [[]]
+        return Hits(tuple(answer["ids"][0]), 1.0 - np.asarray(distances[0], dtype=float))
 
     return nearest

@@ -11,15 +11,14 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from kbgate.tasks.tables import Vectors
 
 FORMAT = 1
 _MERGE_ABOVE = 24
 """Files in one folder beyond which a writer joins them into one."""
-
-Vectors = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def key_of(prefix: str, text: str) -> bytes:
@@ -36,14 +35,14 @@ class VectorCache:
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The cached vectors among `keys`; what is damaged or no unit vector counts as absent."""
-        wanted, found = set(keys), {}
+        wanted, cached = set(keys), {}
         for path in sorted(self.folder.glob("*.arrow")):
             if wanted:
                 for key, vector in _rows(path, wanted):
-                    found[key] = vector
+                    cached[key] = vector
                     wanted.discard(key)
-        lengths = {v.shape for v in found.values()}
-        return found if len(lengths) <= 1 else {}
+        lengths = {v.shape for v in cached.values()}
+        return cached if len(lengths) <= 1 else {}
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         """Add vectors; joins the folder's files when there are many."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
-from kbgate.tasks.domain import Run
-from kbgate.tasks.registry import Judged, Measured, aggregate, metric
+from kbgate.tasks.metrics import Judged, Measured, aggregate, metric
+from kbgate.tasks.results import Run
+from kbgate.tasks.tables import Floats
 
 SOURCE = "kbgate: no-answer cases"
 
@@ -28,10 +28,12 @@ def false_refusal(case: Judged, k: int) -> float | None:
 @aggregate("auroc", source="Fawcett 2006: area under the ROC curve, ties count half")
 def auroc(run: Run, has_gold: Mapping[str, bool]) -> Iterator[Measured]:
     """Chance that a question with an answer has a higher top cosine than one without; 0.5 says nothing."""
+    from scipy.stats import mannwhitneyu
+
     answer, none = _top_cosines(run, has_gold)
     if len(answer) and len(none):
-        wins = (answer[:, None] > none[None, :]).mean() + 0.5 * (answer[:, None] == none[None, :]).mean()
-        yield Measured(run.method, float(wins), len(answer) + len(none))
+        wins = float(mannwhitneyu(answer, none, method="asymptotic").statistic) / (len(answer) * len(none))
+        yield Measured(run.method, wins, len(answer) + len(none))
 
 
 @aggregate("suggested_min_similarity", source="Youden 1950: the cut where true minus false answers is largest", low=-1.0,
@@ -41,15 +43,14 @@ def suggested_min_similarity(run: Run, has_gold: Mapping[str, bool]) -> Iterator
     answer, none = _top_cosines(run, has_gold)
     if len(answer) and len(none):
         cuts = np.unique(np.concatenate([answer, none]))
-        gain = [(answer >= cut).mean() - (none >= cut).mean() for cut in cuts]
-        yield Measured(run.method, float(cuts[int(np.argmax(gain))]), len(answer) + len(none))
+        # Both are sorted: how many reach a cut is how many stand at or behind its place.
+        reached = 1 - np.searchsorted(answer, cuts) / len(answer)
+        wrongly = 1 - np.searchsorted(none, cuts) / len(none)
+        yield Measured(run.method, float(cuts[int(np.argmax(reached - wrongly))]), len(answer) + len(none))
 
 
-def _top_cosines(run: Run, has_gold: Mapping[str, bool]) -> list[Any]:
-    """The best dense cosine of each answered question, with and without gold; fused scores say nothing about likeness."""
-    lanes = set(run.hits["lane"])
-    lane = next((name for name in ("exact", "dense") if name in lanes), None)
-    hits = run.hits[(run.hits["lane"] == lane) & (run.hits["rank"] == 1)]
-    top = dict(zip(hits["case"], hits["score"], strict=True))
-    cosines = sorted(top.items())
-    return [np.array([x for case, x in cosines if has_gold.get(case, False) is wanted]) for wanted in (True, False)]
+def _top_cosines(run: Run, has_gold: Mapping[str, bool]) -> tuple[Floats, Floats]:
+    """The best cosine of each answered question, ascending, with and without gold; fused scores do not speak of likeness."""
+    top = [(hits.scores[0], has_gold.get(case, False)) for case, hits in run.lanes.get(run.cosine, {}).items() if len(hits)]
+    of = {wanted: np.array(sorted(score for score, gold in top if gold is wanted), dtype=float) for wanted in (True, False)}
+    return of[True], of[False]

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import math
 
+from kbgate.tasks.metrics import Judged, metric
 from kbgate.tasks.metrics.ranking import contract
-from kbgate.tasks.registry import Judged, metric
-
-PASS = 0.9
-"""The share of its groups a case must find before its quality is above 0."""
-_SLACK = 1e-9
+from kbgate.tasks.tables import DIGITS, EPSILON
 
 
 @metric("quality", source="kbgate's supply contract")
 def quality(case: Judged, k: int) -> float | None:
-    """0 below a contract of 0.90, then rising in a straight line to 1 at a contract of 1."""
-    found = contract.compute(case, k)
-    if found is None:
+    """0 below the suite's pass mark (0.90 unless it says otherwise), then rising in a straight line to 1 at a contract of 1."""
+    share = contract.compute(case, k)
+    if share is None:
         return None
-    return max(0.0, (round(found, 6) - PASS) * 10)
+    if case.pass_mark >= 1:
+        return float(share >= 1 - EPSILON)
+    return max(0.0, (round(share, DIGITS) - case.pass_mark) / (1 - case.pass_mark))
 
 
 @metric("failing", source="kbgate's supply contract", higher_is_better=False)
 def failing(case: Judged, k: int) -> float | None:
-    """1 if the contract is below 0.90, else 0; its mean is the share of failing cases."""
-    found = contract.compute(case, k)
-    return None if found is None else float(found < PASS - _SLACK)
+    """1 if the contract is below the suite's pass mark, else 0; its mean is the share of failing cases."""
+    share = contract.compute(case, k)
+    return None if share is None else float(share < case.pass_mark - EPSILON)
 
 
 @metric("noise", source="kbgate's supply contract", higher_is_better=False, judges_gold=False, monotone=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kbgate.tasks.registry import Judged, metric
+from kbgate.tasks.metrics import Judged, metric
 
 
 @metric("false_exclusion", source="kbgate: filters and access", at_k=False, judges_gold=False, higher_is_better=False)

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from kbgate.tasks.domain import Outcome, Run
-from kbgate.tasks.registry import Measured, aggregate
+from kbgate.tasks.metrics import Measured, aggregate
+from kbgate.tasks.results import Run
 
 SOURCE = "percentiles of single warm questions, linear interpolation"
 P95_FROM, P99_FROM = 20, 100
@@ -24,14 +24,12 @@ def _percentile(run: Run, share: float, least: int) -> Iterator[Measured]:
 
 
 def _times(run: Run) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    answers = run.answers
-    for outcome, ms, lanes in zip(answers["outcome"], answers["ms"], answers["lane_ms"], strict=True):
-        if Outcome(outcome).measured:
-            found.setdefault(run.method, []).append(ms)
-            for lane, of_lane in lanes.items():
-                found.setdefault(lane, []).append(of_lane)
-    return found
+    times: dict[str, list[float]] = {}
+    for answer in run.answers.values():
+        if answer.outcome.measured:
+            for lane, ms in {run.method: answer.ms, **answer.lane_ms}.items():
+                times.setdefault(lane, []).append(ms)
+    return times
 
 
 @declare("latency_p50")
@@ -56,5 +54,6 @@ def latency_p99(run: Run, has_gold: Mapping[str, bool]) -> Iterator[Measured]:
 def latency_ratio(run: Run, has_gold: Mapping[str, bool]) -> Iterator[Measured]:
     """Half of the questions take so many times what exact search takes in the same process; the only latency to gate."""
     times = _times(run)
-    if "exact" in times and run.method != "exact" and len(times["exact"]) >= P99_FROM:
-        yield Measured(run.method, float(np.median(times[run.method]) / np.median(times["exact"])), len(times[run.method]))
+    exact = times.get(run.exact, [])
+    if run.method != run.exact and len(exact) >= P99_FROM:
+        yield Measured(run.method, float(np.median(times[run.method]) / np.median(exact)), len(times[run.method]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kbgate.tasks.registry import Judged, metric
+from kbgate.tasks.metrics import Judged, metric
 
 MANNING = "Manning, Raghavan & Schütze 2008, chapter 8"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbgate.tasks.registry import Judged, metric
+from kbgate.tasks.metrics import Judged, metric
 
 
 @metric("stability", source="Jaccard 1912, over the top k", judges_gold=False, monotone=False, stored=False)

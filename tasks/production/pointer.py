@@ -16,23 +16,33 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Final, Literal, Protocol
+
+from pydantic import Field, ValidationError
 
 from kbgate.tasks.errors import Problem, Refused, Unmeasured
-from kbgate.tasks.index.store import close_store, no_embedder, open_store
-from kbgate.tasks.records import parse_json, write_text
+from kbgate.tasks.index.store import Client, Collection, close_store, no_embedder, open_store
+from kbgate.tasks.records import parse_json, problems_of, write_text
+from kbgate.tasks.schema import Document, Fingerprints
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.verdicts import VerdictName
 
 POINTER = "CURRENT"
-_SCHEMA = 1
+SCHEMA: Final = 1
 _LOCK_WAIT_S = 600.0
 
 
-@dataclass(frozen=True)
-class Target:
+class Examined(Document):
+    """The exam that let a build in."""
+
+    verdict: VerdictName
+    run: str
+    fingerprints: Fingerprints
+
+
+class Target(Document):
     """One promoted build."""
 
     build: str
@@ -41,16 +51,18 @@ class Target:
     """The folder, relative to the pointer, or the URL of the server."""
     promoted: str
     """When the pointer moved to it first, ISO, UTC."""
-    verdict: Mapping[str, Any]
-    """verdict, run and fingerprints of the exam that let it in."""
+    verdict: Examined
 
 
-@dataclass(frozen=True)
-class Pointer:
+class Pointer(Document):
     """What is served, and what was served before, newest first."""
 
-    target: Target | None = None
-    previous: tuple[Target, ...] = ()
+    schema_: Literal[1] = Field(default=SCHEMA, alias="schema")
+    target: Target | None
+    previous: tuple[Target, ...]
+
+
+NOTHING_SERVED = Pointer(target=None, previous=())
 
 
 def is_build(name: str, suite: str) -> bool:
@@ -89,11 +101,11 @@ class FolderProduction:
     def read(self) -> Pointer:
         """The pointer in CURRENT."""
         file = self.home / POINTER
-        return _parse(file.read_bytes(), str(file), self._suite) if file.exists() else Pointer()
+        return _parse(file.read_bytes(), str(file), self._suite) if file.exists() else NOTHING_SERVED
 
     def move(self, pointer: Pointer) -> None:
         """Replace CURRENT."""
-        write_text(self.home / POINTER, json.dumps(_plain(pointer), indent=2, sort_keys=True) + "\n")
+        write_text(self.home / POINTER, json.dumps(pointer.plain(), indent=2, sort_keys=True) + "\n")
 
     def place(self, build: str) -> str:
         """The folder of a build."""
@@ -117,28 +129,28 @@ class ServerProduction:
     def __init__(self, home: Path, suite: str, url: str, name: str):
         self.home, self._suite, self._url, self._name = home, suite, url, name
 
-    def _client(self) -> Any:
+    def _client(self) -> Client:
         try:
             return open_store(self._url)
         except Exception as error:
             raise Unmeasured(f"the production server {self._url} cannot be reached ({error})") from None
 
-    def _pointer_collection(self) -> Any:
+    def _pointer_collection(self) -> Collection:
         # Chroma refuses a collection without any metadata update later, so it begins with the empty pointer.
-        empty = {"pointer": json.dumps(_plain(Pointer()))}
+        empty = {"pointer": json.dumps(NOTHING_SERVED.plain())}
         return self._client().get_or_create_collection(self._name, embedding_function=no_embedder(), metadata=empty)
 
     def read(self) -> Pointer:
         """The pointer in the collection's metadata."""
         names = {collection.name for collection in self._client().list_collections()}
         if self._name not in names:
-            return Pointer()
+            return NOTHING_SERVED
         text = str((self._pointer_collection().metadata or {}).get("pointer"))
         return _parse(text.encode(), f"{self._url} {self._name}", self._suite)
 
     def move(self, pointer: Pointer) -> None:
         """Replace the metadata in one update."""
-        self._pointer_collection().modify(metadata={"pointer": json.dumps(_plain(pointer), sort_keys=True)})
+        self._pointer_collection().modify(metadata={"pointer": json.dumps(pointer.plain(), sort_keys=True)})
 
     def place(self, build: str) -> str:
         """The server, whatever the build."""
@@ -228,27 +240,19 @@ def resolve(home: Path) -> tuple[Target, str]:
     return target, str(home / target.place)
 
 
-def _plain(pointer: Pointer) -> dict[str, Any]:
-    return {"schema": _SCHEMA, **asdict(pointer)}
-
-
 def _parse(text: bytes, where: str, suite: str) -> Pointer:
     """A pointer as it was written; `suite`: the one it must be of, any if ""."""
     try:
-        found = parse_json(text.decode("utf-8"))
-        if found["schema"] != _SCHEMA:
-            raise ValueError(f"schema {found['schema']}")
-        targets = [Target(**told) for told in [found["target"], *found["previous"]] if told is not None]
-        for target in targets:
-            if not all(isinstance(part, str) for part in (target.build, target.place, target.promoted)):
-                raise ValueError("a target without a name, a place or a time")
-            if not isinstance(target.verdict, dict):
-                raise ValueError("a target without a verdict")
-    except (ValueError, KeyError, TypeError) as error:
-        sentence = f"is no pointer kbgate wrote ({error}); restore it: the builds beside it are untouched"
+        pointer = Pointer.of(parse_json(text.decode("utf-8")))
+    except ValueError as error:
+        detail = str(error)
+        if isinstance(error, ValidationError):
+            detail = next(problems_of(error, where, 0, Pointer)).sentence
+        sentence = f"is no pointer kbgate wrote ({detail}); restore it: the builds beside it are untouched"
         raise Refused(str(Problem(where, 0, sentence))) from None
+    targets = [target for target in (pointer.target, *pointer.previous) if target]
     strange = [target.build for target in targets if suite and not is_build(target.build, suite)]
     if strange:
         sentence = f"serves '{strange[0]}', which is no build of '{suite}'; give each suite a place of its own"
         raise Refused(str(Problem(where, 0, sentence)))
-    return Pointer(targets[0], tuple(targets[1:])) if found["target"] else Pointer(None, tuple(targets))
+    return pointer

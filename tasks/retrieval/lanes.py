@@ -6,24 +6,19 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from kbgate.tasks.domain import Index, Outcome, Question, Ranked
-from kbgate.tasks.predicates import Predicate, matches
+from kbgate.tasks.domain import Index, Outcome, Predicate, Question, Ranked
+from kbgate.tasks.predicates import matches
 from kbgate.tasks.records import canonical
-from kbgate.tasks.registry import Search
+from kbgate.tasks.retrieval import RETRIEVERS, Retriever, Search
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import NOTHING, Hits, Mask, Rows
 
-Hits = list[tuple[str, float]]
-"""(id, score), best first."""
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-
-DIGITS = 6
 MARGIN = 16
 """Rows asked for beyond the depth, so that a tie at the depth is cut by id and not by chance."""
-
 _WARM_UP = 3
 """Questions asked before the clock counts, where there are enough to speak of percentiles."""
 _WARM_FROM = 20
@@ -35,16 +30,16 @@ Ask = Callable[[Question, int], Hits]
 class Eligible:
     """Which rows and how many cards satisfy a predicate, by our own evaluator, each predicate evaluated once."""
 
-    def __init__(self, index: Index):
-        self._fields = index.rows["fields"].tolist()
-        self._cards = [tuple(cards) for cards in cards_of(index).values()]
+    def __init__(self, rows: Rows):
+        self._rows = rows
         self._known: dict[str, tuple[Mask, int]] = {}
 
     def _look(self, where: Predicate) -> tuple[Mask, int]:
         key = canonical(where)
         if key not in self._known:
-            mask = np.fromiter((matches(where, fields) for fields in self._fields), bool, len(self._fields))
-            cards = {card for place in np.flatnonzero(mask) for card in self._cards[place]}
+            fields = self._rows.fields
+            mask = np.fromiter((not where or matches(where, of_row) for of_row in fields), bool, len(fields))
+            cards = {card for place in np.flatnonzero(mask) for card in self._rows.cards[place]}
             self._known[key] = (mask, len(cards))
         return self._known[key]
 
@@ -57,57 +52,67 @@ class Eligible:
         return self._look(where)[1]
 
 
-def ranked(scores: Mapping[str, float]) -> Hits:
-    """Ids by rounded score descending, then id ascending."""
-    rounded = ((name, round(score, DIGITS)) for name, score in scores.items())
-    return sorted(rounded, key=lambda hit: (-hit[1], hit[0]))
-
-
-def cards_of(index: Index) -> dict[str, tuple[str, ...]]:
-    """The cards each row of the index stands for, in the rows' order."""
-    by_row: dict[str, dict[str, None]] = {row: {} for row in index.rows["id"]}
-    for row, card in zip(index.members["row"], index.members["card"], strict=True):
-        by_row[row][card] = None
-    return {row: tuple(cards) for row, cards in by_row.items()}
-
-
 def roll_up(rows: Hits, cards: Mapping[str, Sequence[str]]) -> Hits:
     """Rows to cards: a card scores as its best row."""
     best: dict[str, float] = {}
-    for row, score in rows:
+    for row, score in rows.pairs():
         for card in cards[row]:
             best[card] = max(score, best.get(card, -math.inf))
-    return ranked(best)
+    return Hits.ranked(best)
 
 
-def search_lane(name: str, index: Index, candidates: int, ask: Ask) -> Search:
+def search_lane(name: str, rows: Rows, candidates: int, ask: Ask) -> Search:
     """A search over one lane: `ask(question, count)` gives rows, and is asked for more where they hold too few cards."""
-    cards = cards_of(index)
+    cards = dict(zip(rows.ids, rows.cards, strict=True))
 
     def answer(question: Question, k: int) -> Ranked:
         depth, extended = candidates, False
         while True:
-            rows = ask(question, depth + MARGIN)
-            broken = fault(rows, cards)
+            hits = ask(question, depth + MARGIN)
+            broken = fault(hits, cards)
             if broken:
                 return Ranked(Outcome.MALFORMED, detail=broken)
-            hits = roll_up(ranked(dict(rows))[:depth], cards)
-            if len(hits) >= k or len(rows) < depth or depth >= len(cards):
-                return Ranked(Outcome.ANSWERED if hits else Outcome.EMPTY, {name: hits}, extended=extended)
+            ranked = roll_up(Hits.ranked(dict(hits.pairs())).head(depth), cards)
+            if len(ranked) >= k or len(hits) < depth or depth >= len(cards):
+                return Ranked(Outcome.ANSWERED if len(ranked) else Outcome.EMPTY, {name: ranked}, extended=extended)
             depth, extended = depth * 2, True
 
     return each(answer)
 
 
-def fault(hits: Sequence[tuple[str, float]], known: Mapping[str, Any]) -> str:
+def search_lanes(name: str, index: Index, suite: Suite) -> Search:
+    """The search of a method that fuses others: each of its lanes asked, and their rankings made into one."""
+    method = RETRIEVERS[name]
+    searches = [RETRIEVERS[lane].connect(index, suite) for lane in method.lanes]
+
+    def search(questions: Sequence[Question], k: int) -> list[Ranked]:
+        per_lane = [ask(questions, k) for ask in searches]
+        return [_joined(method, answers, suite) for answers in zip(*per_lane, strict=True)]
+
+    return search
+
+
+def _joined(method: Retriever, answers: Sequence[Ranked], suite: Suite) -> Ranked:
+    """One question's lanes as one answer; a lane that failed fails the question: half a method is not what ships."""
+    ms, extended = sum(a.ms for a in answers), any(a.extended for a in answers)
+    for answer in answers:
+        if not answer.outcome.measured:
+            return Ranked(answer.outcome, {}, ms, extended, answer.detail)
+    lanes = {lane: hits for answer in answers for lane, hits in answer.lanes.items()}
+    hits = method.fuse([lanes[lane] for lane in method.lanes], suite) if method.fuse else NOTHING
+    lane_ms = {lane: answer.ms for answer in answers for lane in answer.lanes}
+    outcome = Outcome.ANSWERED if len(hits) else Outcome.EMPTY
+    return Ranked(outcome, {method.name: hits, **lanes}, ms, extended, lane_ms=lane_ms)
+
+
+def fault(hits: Hits, known: Collection[str]) -> str:
     """What is wrong with a raw answer (an id twice, an unknown id, a score that is no number), or ""."""
-    ids = [name for name, _ in hits]
-    if len(set(ids)) != len(ids):
+    if len(set(hits.ids)) != len(hits.ids):
         return "one id is listed twice"
-    unknown = next((name for name in ids if name not in known), None)
+    unknown = next((name for name in hits.ids if name not in known), None)
     if unknown is not None:
         return f"unknown id '{unknown}'"
-    if any(not math.isfinite(score) for _, score in hits):
+    if not np.isfinite(hits.scores).all():
         return "a score is not a finite number"
     return ""
 

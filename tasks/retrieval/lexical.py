@@ -6,15 +6,18 @@ import logging
 import re
 import unicodedata
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kbgate.tasks.domain import Index, Question
-from kbgate.tasks.registry import Search, retriever
-from kbgate.tasks.retrieval.lanes import Eligible, Hits, search_lane
+from kbgate.tasks.retrieval import ScoreKind, Search, retriever
+from kbgate.tasks.retrieval.lanes import Eligible, search_lane
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.tables import NOTHING, Hits
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
 
 VERSION = 1
 """Part of the index fingerprint: raised whenever the same text would give other terms."""
@@ -39,12 +42,12 @@ _LANGUAGES = {
 
 
 @cache
-def _analyser(language: str) -> tuple[Any, frozenset[str]]:
+def _analyser(language: str) -> tuple[Stemmer, frozenset[str]]:
     import bm25s.stopwords
-    import Stemmer
+    from Stemmer import Stemmer
 
     name, stop_words = _LANGUAGES.get(language.partition("-")[0].lower(), _ENGLISH)
-    return Stemmer.Stemmer(name), frozenset(getattr(bm25s.stopwords, stop_words))
+    return Stemmer(name), frozenset(getattr(bm25s.stopwords, stop_words))
 
 
 def terms(text: str, language: str) -> list[str]:
@@ -54,7 +57,7 @@ def terms(text: str, language: str) -> list[str]:
     return list(stemmer.stemWords([word for word in words if word not in stop_words]))
 
 
-@retriever("bm25", short_list_is_legal=True)
+@retriever("bm25", scores=ScoreKind.BM25, vectors=False, short_list_is_legal=True, versions={"analyser": VERSION})
 def bm25(index: Index, suite: Suite) -> Search:
     """BM25 (Lucene's variant, k1 = 1.2, b = 0.75) over stemmed words; a row without a word of the question is no hit.
 
@@ -63,8 +66,8 @@ def bm25(index: Index, suite: Suite) -> Search:
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
-    ids, eligible = index.rows["id"].tolist(), Eligible(index)
-    corpus = [terms(row["text"], row["language"]) for row in rows_of(index.rows)]
+    ids, eligible = index.rows.ids, Eligible(index.rows)
+    corpus = [terms(text, language) for text, language in zip(index.rows.texts, index.rows.languages, strict=True)]
     vocabulary = {term: number for number, term in enumerate(sorted({t for text in corpus for t in text}))}
     model = None
     if vocabulary:
@@ -72,14 +75,13 @@ def bm25(index: Index, suite: Suite) -> Search:
         model.index(([[vocabulary[t] for t in text] for text in corpus], vocabulary), show_progress=False)
 
     def ask(question: Question, count: int) -> Hits:
-        assert question.where is not None
         known = [vocabulary[t] for t in terms(question.text, question.language) if t in vocabulary]
         if model is None or not known:
-            return []
+            return NOTHING
         scores = model.get_scores_from_ids(known)
         places = np.flatnonzero((scores > 0) & eligible.rows(question.where))
         # Stable over rows sorted by id: equal scores are cut by id.
         best = places[np.argsort(-scores[places], kind="stable")[:count]]
-        return [(ids[i], float(scores[i])) for i in best]
+        return Hits(tuple(ids[place] for place in best), scores[best].astype(float))
 
-    return search_lane("bm25", index, suite.retrieval.candidates, ask)
+    return search_lane("bm25", index.rows, suite.retrieval.candidates, ask)

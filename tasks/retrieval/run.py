@@ -5,68 +5,57 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import pandas as pd
-
-from kbgate.tasks.domain import Index, Outcome, Question, Ranked, Run
+from kbgate.tasks.domain import Cases, Index, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import Unmeasured
-from kbgate.tasks.index.vectors import Vectors
 from kbgate.tasks.predicates import both, in_store_values, valid_on
 from kbgate.tasks.records import canonical
-from kbgate.tasks.registry import RETRIEVERS, Retriever
-from kbgate.tasks.retrieval.lanes import Eligible, Hits, fault
+from kbgate.tasks.results import Answer, Run
+from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, lanes_of, run_of
+from kbgate.tasks.retrieval.lanes import Eligible, fault
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import ANSWER_COLUMNS, HIT_COLUMNS, REFERENCE, rows_of
+from kbgate.tasks.tables import NOTHING, REFERENCE, Hits, Vectors
+
+_MS_DIGITS = 3
 
 
-def questions_of(cases: pd.DataFrame, vectors: Vectors, day: dt.date) -> list[Question]:
+def questions_of(cases: Cases, vectors: Vectors, day: dt.date) -> list[Question]:
     """One question per case: validity on `day`, `filter` and `entitled` joined into one predicate for the store."""
     questions = []
-    for case, vector in zip(rows_of(cases), vectors, strict=True):
-        extra = [in_store_values(case[name]) for name in ("filter", "entitled") if case[name] is not None]
-        questions.append(Question(case["query"], case["language"], both(valid_on(day), *extra), vector))
+    for case, vector in zip(cases.values(), vectors, strict=True):
+        extra = [in_store_values(written) for written in (case.filter, case.entitled) if written is not None]
+        questions.append(Question(case.query, case.language, both(valid_on(day), *extra), vector))
     return questions
 
 
-def retrieve(suite: Suite, index: Index, cases: pd.DataFrame, vectors: Vectors, day: dt.date, mode: str) -> Run:
-    """Ask every case with the suite's method; hits in `HIT_COLUMNS`, one line per case in `ANSWER_COLUMNS`."""
+def retrieve(suite: Suite, index: Index, cases: Cases, vectors: Vectors, day: dt.date, mode: Mode) -> Run:
+    """Ask every case with the suite's method; `vectors`: one per case, in their order."""
     method = RETRIEVERS[suite.retrieval.method]
     questions = questions_of(cases, vectors, day)
-    k = suite.cuts[-1]
-    given = method.connect(index, suite)(questions, k)
+    given = method.connect(index, suite)(questions, suite.cuts[-1])
     if len(given) != len(questions):
         raise Unmeasured(f"{method.name} answered {len(given)} of {len(questions)} questions")
-    eligible, cards = Eligible(index), set(index.members["card"])
-    answers = [
-        _above(_checked(answer, method, eligible.cards(question.where or {}), cards, suite), method, suite)
+    eligible, cards = Eligible(index.rows), frozenset(card for of_row in index.rows.cards for card in of_row)
+    asked = [
+        _above(_checked(answer, method, eligible.cards(question.where), cards, suite), method, suite)
         for answer, question in zip(given, questions, strict=True)
     ]
-    exact, exact_ms = _references(method, index, suite, questions, answers)
-    hits, lines = [], []
-    rows = zip(cases["id"], questions, answers, exact, strict=True)
-    for place, (case, question, answer, reference) in enumerate(rows):
-        for lane, ranking in {**answer.lanes, **reference}.items():
-            hits += [(lane, case, rank, card, score) for rank, (card, score) in enumerate(ranking, start=1)]
-        where = question.where or {}
-        lines.append(
-            (
-                case,
-                str(answer.outcome),
-                round(answer.ms, 3),
-                eligible.cards(where),
-                answer.extended,
-                answer.detail,
-                canonical(where),
-                {lane: round(ms, 3) for lane, ms in {**answer.lane_ms, **exact_ms[place]}.items()},
-            )
+    exact = _references(method, index, suite, questions, asked)
+    lanes: dict[str, dict[str, Hits]] = {}
+    answers = {}
+    for case, question, answer, reference in zip(cases, questions, asked, exact, strict=True):
+        for lane, hits in {**answer.lanes, **reference.lanes}.items():
+            lanes.setdefault(lane, {})[case] = hits
+        answers[case] = Answer(
+            outcome=answer.outcome,
+            ms=round(answer.ms, _MS_DIGITS),
+            eligible=eligible.cards(question.where),
+            extended=answer.extended,
+            detail=answer.detail,
+            predicate=canonical(question.where),
+            lane_ms={lane: round(ms, _MS_DIGITS) for lane, ms in {**answer.lane_ms, **reference.lane_ms}.items()},
         )
-    return Run(
-        method.name,
-        pd.DataFrame(hits, columns=list(HIT_COLUMNS)),
-        pd.DataFrame(lines, columns=list(ANSWER_COLUMNS)),
-        mode,
-    )
+    return run_of(method.name, answers, lanes, mode)
 
 
 def _above(answer: Ranked, method: Retriever, suite: Suite) -> Ranked:
@@ -74,53 +63,62 @@ def _above(answer: Ranked, method: Retriever, suite: Suite) -> Ranked:
     least = suite.retrieval.min_similarity
     if least is None or not answer.outcome.measured:
         return answer
-    lane = next((name for name in ("dense", "exact") if name in answer.lanes), method.name)
-    near = {card for card, cosine in answer.lanes[lane] if cosine >= least}
-    kept = [(card, points) for card, points in answer.lanes[method.name] if card in near]
-    outcome = Outcome.ANSWERED if kept else Outcome.EMPTY
+    near = answer.lanes[_cosine_lane(method)].at_least(least)
+    kept = answer.lanes[method.name].only(near)
+    outcome = Outcome.ANSWERED if len(kept) else Outcome.EMPTY
     return dataclasses.replace(answer, outcome=outcome, lanes={**answer.lanes, method.name: kept})
 
 
-def _checked(answer: Ranked, method: Retriever, eligible: int, cards: set[str], suite: Suite) -> Ranked:
+def _cosine_lane(method: Retriever) -> str:
+    """The lane whose cosines `min_similarity` is held against; the settings refuse one where there is none."""
+    return next((lane.name for lane in lanes_of(method.name) if lane.scores == ScoreKind.COSINE), method.name)
+
+
+def _checked(answer: Ranked, method: Retriever, eligible: int, cards: frozenset[str], suite: Suite) -> Ranked:
     """The answer, or the outcome that says why it is none; a failed answer keeps no hit."""
-    hits = answer.lanes.get(method.name, ())
+    hits = answer.lanes.get(method.name, NOTHING)
     outcome, detail = answer.outcome, answer.detail
     least = min(suite.cuts[-1], eligible)
     if outcome.measured:
         if answer.ms > suite.retrieval.timeout_s * 1000:
             outcome, detail = Outcome.TIMEOUT, f"{answer.ms / 1000:.1f} s; {suite.retrieval.timeout_s:g} s are allowed"
-        elif broken := fault(hits, dict.fromkeys(cards)):
+        elif broken := fault(hits, cards):
             outcome, detail = Outcome.MALFORMED, broken
         elif len(hits) < least and not method.short_list_is_legal:
             outcome, detail = Outcome.MALFORMED, f"{len(hits)} cards where {least} are eligible"
         else:
-            outcome = Outcome.ANSWERED if hits else Outcome.EMPTY
+            outcome = Outcome.ANSWERED if len(hits) else Outcome.EMPTY
     return dataclasses.replace(answer, outcome=outcome, lanes=answer.lanes if outcome.measured else {}, detail=detail)
 
 
 def _references(
     method: Retriever, index: Index, suite: Suite, questions: Sequence[Question], answers: Sequence[Ranked]
-) -> tuple[list[dict[str, Hits]], list[dict[str, float]]]:
+) -> list[Ranked]:
     """For each question, the exact lane beside each approximate one, and the method's ranking had it used them."""
-    lanes = method.lanes or (method.name,)
-    exact = {lane: RETRIEVERS[lane].reference for lane in lanes if RETRIEVERS[lane].reference}
+    exact = {lane.name: lane.reference for lane in lanes_of(method.name) if lane.reference}
     if not exact:
-        return [{} for _ in questions], [{} for _ in questions]
+        return [Ranked(Outcome.EMPTY) for _ in questions]
     searched = {
         reference: RETRIEVERS[reference].connect(index, suite)(questions, suite.cuts[-1]) for reference in exact.values()
     }
-    found: list[dict[str, Hits]] = []
+    references = []
     for place, answer in enumerate(answers):
-        own: Mapping[str, Any] = answer.lanes
-        replaced = {ref: list(searched[ref][place].lanes.get(ref, ())) for ref in exact.values()}
-        if not answer.outcome.measured:
-            found.append({})
-            continue
-        lists = [replaced[exact[lane]] if lane in exact else list(own[lane]) for lane in lanes]
-        reference = method.fuse(lists, suite) if method.fuse else lists[0]
-        least = suite.retrieval.min_similarity
-        if least is not None:
-            near = {card for card, cosine in replaced["exact"] if cosine >= least}
-            reference = [(card, points) for card, points in reference if card in near]
-        found.append({**replaced, REFERENCE: reference})
-    return found, [{ref: searched[ref][place].ms for ref in exact.values()} for place in range(len(answers))]
+        of_question = {reference: searched[reference][place] for reference in exact.values()}
+        lane_ms = {reference: of_lane.ms for reference, of_lane in of_question.items()}
+        lanes = _replaced(method, suite, answer, exact, of_question) if answer.outcome.measured else {}
+        references.append(Ranked(Outcome.ANSWERED, lanes, lane_ms=lane_ms))
+    return references
+
+
+def _replaced(
+    method: Retriever, suite: Suite, answer: Ranked, exact: Mapping[str, str], of_question: Mapping[str, Ranked]
+) -> dict[str, Hits]:
+    """The exact lanes of one question, and what the method would have ranked with them in place of its own."""
+    hits = {reference: of_lane.lanes.get(reference, NOTHING) for reference, of_lane in of_question.items()}
+    lists = [hits[exact[name]] if name in exact else answer.lanes[name] for name in method.lanes or (method.name,)]
+    ranking = method.fuse(lists, suite) if method.fuse else lists[0]
+    least = suite.retrieval.min_similarity
+    if least is not None:
+        lane = _cosine_lane(method)
+        ranking = ranking.only((hits[exact[lane]] if lane in exact else answer.lanes[lane]).at_least(least))
+    return {**hits, REFERENCE: ranking}

@@ -6,73 +6,59 @@ What is missing or cannot be read is as if never seen: a diagnosis then says les
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
 
+from kbgate.tasks.domain import Card, Cards
 from kbgate.tasks.records import canonical
-from kbgate.tasks.tables import CARD_COLUMNS, rows_of
+from kbgate.tasks.runs.columns import write_parquet
 
-_NOT_CONTENT = ("file", "line")
+_CARD = TypeAdapter(Card)
+_NOT_CONTENT = {"file", "line"}
 
 
 def _folder(home: Path, suite: str) -> Path:
     return home / "cards" / suite
 
 
-def keep_cards(home: Path, suite: str, cards: pd.DataFrame) -> None:
+def keep_cards(home: Path, suite: str, cards: Cards) -> None:
     """Add the cards that are not kept yet."""
     known = set()
     for path in _folder(home, suite).glob("*.parquet"):
         known |= _hashes(path)
-    added = {row["hash"]: row for row in rows_of(cards) if row["hash"] not in known}
+    added = {card.hash: _written(card) for card in cards.values() if card.hash not in known}
     if not added:
         return
     path = _folder(home, suite) / f"{uuid.uuid4().hex}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame([(name, _written(row)) for name, row in sorted(added.items())], columns=["hash", "card"])
-    temporary = path.with_suffix(".tmp")
-    table.to_parquet(temporary, index=False)
-    temporary.replace(path)
+    hashes = sorted(added)
+    write_parquet(pa.table({"hash": pa.array(hashes), "card": pa.array([added[name] for name in hashes])}), path)
 
 
-def recall_cards(home: Path, suite: str, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The cards of these content hashes that are kept, as rows of `CARD_COLUMNS`."""
-    wanted, found = set(hashes), {}
+def recall_cards(home: Path, suite: str, hashes: Iterable[str]) -> dict[str, Card]:
+    """The cards of these content hashes that are kept, by hash; where they were read is not."""
+    wanted, recalled = set(hashes), {}
     for path in sorted(_folder(home, suite).glob("*.parquet")):
         if not wanted & _hashes(path):
             continue
-        table = pd.read_parquet(path)
-        for name, text in zip(table["hash"], table["card"], strict=True):
+        table = pq.read_table(path)
+        for name, text in zip(table["hash"].to_pylist(), table["card"].to_pylist(), strict=True):
             if name in wanted:
-                found[name] = _read(text)
-    return found
+                recalled[name] = _CARD.validate_json(text)
+    return recalled
 
 
 def _hashes(path: Path) -> set[str]:
-    import pyarrow as pa
-
     try:
-        return set(pd.read_parquet(path, columns=["hash"])["hash"])
+        return set(pq.read_table(path, columns=["hash"])["hash"].to_pylist())
     except (OSError, ValueError, KeyError, pa.ArrowException):
         return set()
 
 
-def _written(row: dict[str, Any]) -> str:
-    content = {name: row[name] for name in CARD_COLUMNS if name not in _NOT_CONTENT}
-    for name in ("valid_from", "valid_until"):
-        content[name] = content[name].isoformat() if content[name] else None
-    return canonical(content)
-
-
-def _read(text: str) -> dict[str, Any]:
-    import datetime as dt
-
-    row: dict[str, Any] = {**json.loads(text), "file": "", "line": 0}
-    for name in ("valid_from", "valid_until"):
-        row[name] = dt.date.fromisoformat(row[name]) if row[name] else None
-    return row
+def _written(card: Card) -> str:
+    return canonical(_CARD.dump_python(card, mode="json", exclude=_NOT_CONTENT))

@@ -8,30 +8,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
-from kbgate.tasks.domain import Arrivals, Baseline, Index, Inputs, Material, Question
+from kbgate.tasks.domain import Arrivals, Index, Inputs, Material, Mode, Question
 from kbgate.tasks.index.fingerprint import kb_fingerprint
-from kbgate.tasks.index.vectors import Vectors
-from kbgate.tasks.records import canonical
-from kbgate.tasks.registry import RETRIEVERS
-from kbgate.tasks.results import GREEN, Judgement
+from kbgate.tasks.retrieval import Retriever, ScoreKind, lanes_of
 from kbgate.tasks.retrieval.lanes import Eligible
 from kbgate.tasks.retrieval.run import questions_of
+from kbgate.tasks.runs.columns import read_cards
 from kbgate.tasks.runs.history import read_history
+from kbgate.tasks.runs.runfiles import MANIFEST
+from kbgate.tasks.schema import BaselineCase, Fingerprints
+from kbgate.tasks.tables import Vectors
+from kbgate.tasks.verdicts import Judgement, VerdictName
 
-MANIFEST = "cards.parquet"
-"""A run's file: id and hash of every card it saw."""
+_ROUNDING = 1e-6
+_LEAST_COSINE = -1.0
 
 
 def arrivals(inputs: Inputs, home: Path, batch: str = "") -> Arrivals | None:
     """Cards that are new, changed or gone since the last green full run, or the baseline; None where there is neither."""
-    now = dict(zip(inputs.kb.cards["id"], inputs.kb.cards["hash"], strict=True))
     for line in reversed(read_history(home, inputs.suite.name)):
-        manifest = home / "runs" / inputs.suite.name / line["run"] / MANIFEST
-        if line["verdict"] in GREEN and line["mode"] == "full" and manifest.exists():
-            then = pd.read_parquet(manifest)
-            return _between(f"run {line['run']}", dict(zip(then["id"], then["hash"], strict=True)), now, batch)
+        manifest = home / "runs" / inputs.suite.name / line.run / MANIFEST
+        if line.verdict.green and line.mode == Mode.FULL and manifest.exists():
+            return _between(f"run {line.run}", read_cards(manifest), _hashes(inputs), batch)
     return since_baseline(inputs, batch)
 
 
@@ -39,8 +38,12 @@ def since_baseline(inputs: Inputs, batch: str = "") -> Arrivals | None:
     """Cards that are new, changed or gone since the baseline; None where there is none."""
     if inputs.baseline is None:
         return None
-    now = dict(zip(inputs.kb.cards["id"], inputs.kb.cards["hash"], strict=True))
-    return _between("the baseline", {card: row["hash"] for card, row in inputs.baseline.cards.items()}, now, batch)
+    then = {name: card.hash for name, card in inputs.baseline.cards.items()}
+    return _between("the baseline", then, _hashes(inputs), batch)
+
+
+def _hashes(inputs: Inputs) -> dict[str, str]:
+    return {name: card.hash for name, card in inputs.kb.cards.items()}
 
 
 def _between(since: str, then: Mapping[str, str], now: Mapping[str, str], batch: str) -> Arrivals:
@@ -60,79 +63,83 @@ def touched_cases(inputs: Inputs, material: Material, vectors: Vectors, day: dt.
     or changed card reaches the baseline's k-th score in a lane.
 
     `vectors`: one per case of the golden set, in its order. Without a baseline, or where a setting changed how cards become
-    rankings, every case is touched.
+    rankings, every case is touched; so is it where a card came and a lane's scores are of a kind only the lane itself knows.
     """
-    baseline, change = inputs.baseline, since_baseline(inputs)
-    if baseline is None or change is None:
-        return tuple(inputs.golden.cases["id"])
-    if baseline.summary["provenance"].get("settings") != material.settings:
-        return tuple(inputs.golden.cases["id"])
-    moved, came = {*change.changed, *change.removed}, {*change.new, *change.changed}
-    golden = inputs.golden.cases
-    found = set()
-    for case, grades, now in zip(golden["id"], golden["grades"], golden["hash"], strict=True):
-        row = baseline.cases.get(case)
-        if row is None or row["hash"] != now or moved & {*grades, *row["top"]}:
-            found.add(case)
-    if came:
-        questions = questions_of(inputs.golden.cases, vectors, day)
-        found |= _reached(inputs, material, questions, vectors, came, baseline)
-    return tuple(sorted(found))
+    baseline, change, cases = inputs.baseline, since_baseline(inputs), inputs.golden.cases
+    if baseline is None or change is None or baseline.summary.provenance.settings != material.settings:
+        return tuple(cases)
+    moved, newcomers = {*change.changed, *change.removed}, frozenset({*change.new, *change.changed})
+    touched = set()
+    for name, case in cases.items():
+        row = baseline.cases.get(name)
+        if row is None or row.hash != case.hash or moved & {*case.grades, *row.top}:
+            touched.add(name)
+    if newcomers:
+        questions = dict(zip(cases, questions_of(cases, vectors, day), strict=True))
+        for lane in lanes_of(inputs.suite.retrieval.method):
+            best = _best(lane, inputs, material, questions, newcomers)
+            touched |= {name for name, score in best.items() if score >= _limit(baseline.cases.get(name), lane)}
+    return tuple(sorted(touched))
 
 
-def _reached(
-    inputs: Inputs, material: Material, questions: list[Question], vectors: Vectors, came: set[str], baseline: Baseline
-) -> set[str]:
-    """Cases for which a row of one of the cards scores at least as high as the baseline's k-th in some lane."""
-    of_came = set(material.members.loc[material.members["card"].isin(came), "row"])
-    mask = material.rows["id"].isin(of_came).to_numpy()
-    index = Index(material.rows, material.members, material.vectors, "", "")
-    eligible, ids = Eligible(index), inputs.golden.cases["id"].tolist()
-    lanes = RETRIEVERS[inputs.suite.retrieval.method].lanes or (inputs.suite.retrieval.method,)
-    cosine = vectors @ material.vectors[mask].T
-    words = RETRIEVERS["bm25"].connect(index, inputs.suite)(questions, inputs.suite.cuts[-1])
-    found = set()
-    for place, (case, question) in enumerate(zip(ids, questions, strict=True)):
-        kth: Mapping[str, float] = (baseline.cases.get(case) or {}).get("kth", {})
-        may = eligible.rows(question.where or {})[mask]
-        best = {"bm25": max((score for card, score in words[place].lanes.get("bm25", ()) if card in came), default=0.0)}
-        best["dense"] = best["exact"] = float(np.max(cosine[place][may], initial=-1.0))
-        # A lane the baseline did not have has no k-th score: then whatever is found there touches the case.
-        if any(best[lane] >= kth.get(lane, -1.0) - _ROUNDING and best[lane] != _NOTHING[lane] for lane in lanes):
-            found.add(case)
-    return found
+def _limit(row: BaselineCase | None, lane: Retriever) -> float:
+    """The k-th score of a case in a lane; a lane the baseline did not have has none, and then whatever is there reaches it."""
+    return (row.kth if row else {}).get(lane.name, _LEAST_COSINE) - _ROUNDING
 
 
-_ROUNDING = 1e-6
-_NOTHING = {"bm25": 0.0, "dense": -1.0, "exact": -1.0}
-"""What a lane's best score is where it found no row of the cards that came."""
+def _best(
+    lane: Retriever, inputs: Inputs, material: Material, questions: Mapping[str, Question], newcomers: frozenset[str]
+) -> dict[str, float]:
+    """The best score of the newcomers in a lane, by case; a case they do not come up in is absent."""
+    if lane.scores == ScoreKind.COSINE:
+        return _best_cosines(material, questions, newcomers)
+    if lane.scores == ScoreKind.BM25:
+        index = Index(material.rows, material.vectors)
+        answers = lane.connect(index, inputs.suite)(tuple(questions.values()), inputs.suite.cuts[-1])
+        ranked = [answer.lanes.get(lane.name) for answer in answers]
+        best = [
+            max((score for card, score in hits.pairs() if card in newcomers), default=0.0) if hits else 0.0 for hits in ranked
+        ]
+        return {name: score for name, score in zip(questions, best, strict=True) if score != 0.0}
+    return dict.fromkeys(questions, float("inf"))
 
 
-def already_judged(inputs: Inputs, fingerprints: Mapping[str, str], day: dt.date, home: Path) -> Judgement | None:
+def _best_cosines(material: Material, questions: Mapping[str, Question], newcomers: frozenset[str]) -> dict[str, float]:
+    mask = material.rows.of_cards(newcomers)
+    rows, eligible = material.vectors[mask], Eligible(material.rows)
+    best = {}
+    for name, question in questions.items():
+        allowed = eligible.rows(question.where)[mask]
+        if question.vector is not None and allowed.any():
+            best[name] = float(np.max(rows[allowed] @ question.vector))
+    return best
+
+
+def already_judged(inputs: Inputs, fingerprints: Fingerprints, day: dt.date, home: Path) -> Judgement | None:
     """The last full run's verdict, where it judged exactly this on this day; None where anything differs."""
-    lines = [line for line in read_history(home, inputs.suite.name) if line["mode"] == "full"]
+    lines = [line for line in read_history(home, inputs.suite.name) if line.mode == Mode.FULL]
     # A bad line in the knowledge base is in no fingerprint.
-    if not lines or lines[-1]["verdict"] == "ERROR" or inputs.kb.problems:
+    if not lines or lines[-1].verdict == VerdictName.ERROR or inputs.kb.problems:
         return None
-    last, kb = lines[-1], kb_fingerprint(inputs.kb.cards)
+    last = lines[-1]
     if (
-        not set(inputs.announced) <= set(inputs.kb.cards["id"])
-        or last["kb"] != kb
-        or last.get("as_of") != day.isoformat()
-        or canonical(last["fingerprints"]) != canonical(dict(fingerprints))
+        not set(inputs.announced) <= set(inputs.kb.cards)
+        or last.kb != kb_fingerprint(inputs.kb.cards)
+        or last.as_of != day
+        or last.fingerprints != fingerprints
     ):
         return None
-    return Judgement(last["run"], last["verdict"], last["exit_code"])
+    return Judgement(last.run, last.verdict, last.exit_code)
 
 
-def announced_ids(told: object) -> tuple[str, ...]:
-    """The card ids an event told: a list, a list written as text, text apart by commas, or nothing."""
-    if isinstance(told, str) and told.strip().startswith("["):
+def announced_ids(given: object) -> tuple[str, ...]:
+    """The card ids that an event announced: a list, a list written as text, text apart by commas, or nothing."""
+    if isinstance(given, str) and given.strip().startswith("["):
         try:
-            told = ast.literal_eval(told.strip())
+            given = ast.literal_eval(given.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            told = str(told).strip(" []")
-    if told is None or told in ("None", "null"):
+            given = str(given).strip(" []")
+    if given is None or given in ("None", "null"):
         return ()
-    parts = told if isinstance(told, list | tuple) else str(told).split(",")
+    parts = given if isinstance(given, list | tuple) else str(given).split(",")
     return tuple(name for name in (str(part).strip() for part in parts) if name)

@@ -7,12 +7,46 @@ A line that cannot be read (a full disk, a power cut) is skipped by readers; it 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Final, Literal
 
-from kbgate.tasks.domain import Previous
+from pydantic import ConfigDict, Field
+
+from kbgate.tasks.domain import Mode
 from kbgate.tasks.records import append_line, parse_json
+from kbgate.tasks.results import Previous
+from kbgate.tasks.runs.document import Moment, VerdictDocument
+from kbgate.tasks.runs.parts import Ids, PastMean, PreviousPart, previous_of
+from kbgate.tasks.schema import Counts, Day, Document, Fingerprints
+from kbgate.tasks.verdicts import Code, VerdictName
 
-SCHEMA = 1
+SCHEMA: Final = 1
+
+
+class HistoryLine(Document):
+    """One run, from its verdict document."""
+
+    # A line of this schema is readable whatever else another kbgate wrote into it.
+    model_config = ConfigDict(extra="ignore")
+
+    schema_: Literal[1] = Field(alias="schema")
+    suite: str
+    run: str
+    time: Moment
+    mode: Mode
+    method: str
+    verdict: VerdictName
+    exit_code: int
+    code: Code
+    fingerprints: Fingerprints
+    kb: str
+    """Fingerprint of the cards."""
+    as_of: Day | None = None
+    """The day on which validity was judged; None in lines of the first kbgate."""
+    counts: Counts
+    newly_failing: Ids
+    newly_passing: Ids
+    means: dict[str, PastMean]
+    """By figure: of the method's ranking, over all cases."""
 
 
 def path_of(home: Path, suite: str) -> Path:
@@ -20,22 +54,31 @@ def path_of(home: Path, suite: str) -> Path:
     return home / "history" / f"{suite}.jsonl"
 
 
-def append_history(home: Path, document: dict[str, Any]) -> None:
-    """Append one run, from its verdict document: verdict, mode, fingerprints, means with n, counts, changed cases."""
-    kept = (
-        "suite", "run", "time", "mode", "method", "verdict", "exit_code", "code", "fingerprints", "kb", "as_of", "counts",
-        "newly_failing", "newly_passing",
-    )  # fmt: skip
-    line = {
-        "schema": SCHEMA,
-        **{name: document[name] for name in kept},
-        "means": {f["metric"]: {"mean": f["current"], "n": f["n"]} for f in document["figures"] if not f["slice"]
-                  and f["lane"] == document["method"]},
-    }  # fmt: skip
-    append_line(path_of(home, document["suite"]), line)
+def append_history(home: Path, document: VerdictDocument) -> None:
+    """Append one run: verdict, mode, fingerprints, means with n, counts, changed cases."""
+    figures = [figure for figure in document.figures if figure.lane == document.method and not figure.slice]
+    line = HistoryLine(
+        schema=SCHEMA,
+        suite=document.suite,
+        run=document.run,
+        time=document.time,
+        mode=document.mode,
+        method=document.method,
+        verdict=document.verdict,
+        exit_code=document.exit_code,
+        code=document.code,
+        fingerprints=document.fingerprints,
+        kb=document.kb,
+        as_of=document.as_of,
+        counts=document.counts,
+        newly_failing=document.newly_failing,
+        newly_passing=document.newly_passing,
+        means={figure.metric: PastMean(mean=figure.current, n=figure.n) for figure in figures},
+    )
+    append_line(path_of(home, document.suite), line.plain())
 
 
-def read_history(home: Path, suite: str) -> list[dict[str, Any]]:
+def read_history(home: Path, suite: str) -> list[HistoryLine]:
     """Every readable line, oldest first."""
     path = path_of(home, suite)
     if not path.exists():
@@ -43,21 +86,18 @@ def read_history(home: Path, suite: str) -> list[dict[str, Any]]:
     lines = []
     for text in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            line = parse_json(text)
+            lines.append(HistoryLine.of(parse_json(text)))
         except ValueError:
             continue
-        if isinstance(line, dict) and line.get("schema") == SCHEMA:
-            lines.append(line)
     return lines
 
 
-def previous_run(home: Path, suite: str, mode: str, golden: str) -> Previous | None:
+def previous_run(home: Path, suite: str, mode: Mode, golden: str) -> Previous | None:
     """The last run of a suite in this mode, where it asked the same golden set; None where there is none or it asked another.
 
     `golden`: the golden set's fingerprint.
     """
-    lines = [line for line in read_history(home, suite) if line["mode"] == mode]
-    if not lines or lines[-1]["fingerprints"].get("golden") != golden:
+    lines = [line for line in read_history(home, suite) if line.mode == mode]
+    if not lines or lines[-1].fingerprints.golden != golden:
         return None
-    means = {key: mean for key, mean in lines[-1]["means"].items() if mean["mean"] is not None}
-    return Previous(lines[-1]["run"], means)
+    return previous_of(PreviousPart(run=lines[-1].run, means=lines[-1].means))

@@ -8,37 +8,39 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
+from pydantic import JsonValue
 
 from kbgate.tasks.comparison.scoring import score
-from kbgate.tasks.comparison.statistics import POWER, SEED, Floats, bootstrap, by_cluster, smallest_visible_fall
-from kbgate.tasks.domain import Index, Inputs, Material, Run, Scores
+from kbgate.tasks.comparison.statistics import SEED, bootstrap, by_cluster
+from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode
 from kbgate.tasks.index.embedding import embed_rows, time_queries
 from kbgate.tasks.index.store import ingest, temporary_store
-from kbgate.tasks.index.vectors import Vectors
+from kbgate.tasks.metrics import part_of
 from kbgate.tasks.metrics.latency import P95_FROM, P99_FROM
-from kbgate.tasks.registry import METRICS, metric_of
 from kbgate.tasks.retrieval.run import retrieve
-from kbgate.tasks.settings import EPSILON, Suite
+from kbgate.tasks.runs.history import HistoryLine
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.studies.nights import Column, critical_tolerances, detectable, false_alarms
+from kbgate.tasks.tables import EPSILON, Figure, Floats, LaneScores, Rows, Vectors
 
 SAMPLED = 200
 """Rows embedded anew in each repetition."""
-NIGHTS = 10_000
-"""Simulated nights behind a rate: its standard error is at most half a point."""
 TIMED = 200
 """Questions embedded one by one for the clock."""
 DEVIATIONS = (0.01, 0.05, 0.1)
 MARGIN = 0.02
 """How far below the lower bound of the observed mean a floor is proposed."""
+HEALTHY = 0.95
+"""Share of the healthy cases whose noise is below the proposed ceiling."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """What a suite's figures are worth."""
 
@@ -62,174 +64,150 @@ class Calibration:
 
 
 def calibrate(
-    inputs: Inputs, material: Material, vectors: Vectors, fast: pd.DataFrame, day: dt.date, lines: Iterable[Mapping[str, Any]],
+    inputs: Inputs,
+    material: Material,
+    vectors: Vectors,
+    fast: Cases,
+    day: dt.date,
+    history: Iterable[HistoryLine],
     repeats: int,
-) -> Calibration:  # fmt: skip
-    """Examine the same thing `repeats` times more and say what its figures are worth; `lines`: the suite's history."""
+) -> Calibration:
+    """Examine the same thing `repeats` times more and say what its figures are worth; `history`: the suite's runs."""
     suite, cases = inputs.suite, inputs.golden.cases
     draw = np.random.default_rng(SEED)
-    first, *others = [_sit(inputs, material, vectors, day, draw if n else None) for n in range(repeats + 1)]
-    method, mark = suite.retrieval.method, suite.pass_mark - EPSILON
-    tables = [_table(scores, method) for scores in (first, *others)]
-    band = {
-        key: float(max(abs(other[key].mean() - tables[0][key].mean()) for other in tables[1:]))
-        for key in tables[0].columns
-        if metric_of(key)[0].stored
-    }
-    contract = METRICS["contract"].key(suite.top_k)
-    base = tables[0][contract].dropna()
-    flips = sum(int(((other[contract].reindex(base.index) >= mark) != (base >= mark)).sum()) for other in tables[1:])
-    clusters = dict(zip(cases["id"], cases["cluster"], strict=True))
-    gated, canaries = _critical_tolerances(suite), frozenset(cases.loc[cases["canary"].astype(bool), "id"])
-    healthy = tables[0][tables[0][contract] >= 1 - EPSILON]
-    noise = healthy[f"noise@{suite.top_k}"].dropna() if f"noise@{suite.top_k}" in healthy else pd.Series(dtype=float)
-    own = {key: tables[0][key].dropna() for key in gated if key in tables[0]}
-    deltas = {
-        key: np.concatenate([(other[key].reindex(values.index) - values).dropna().to_numpy() for other in tables[1:]])
-        for key, values in {contract: base, **own}.items()
-    }
+    first, *others = [_examined(inputs, material, vectors, day, draw if n else None) for n in range(repeats + 1)]
+    contract = Figure("contract", suite.top_k)
+    base, mark = Column.of(first, contract), suite.pass_mark - EPSILON
+    columns = {figure: Column.of(first, figure) for figure in critical_tolerances(suite)}
+    gated = {figure: column for figure, column in columns.items() if column.cases}
+    band = _band(first, others)
+    clusters = {name: case.cluster for name, case in cases.items()}
+    floors = {figure: _lower_bound(column, clusters) - MARGIN for figure, column in gated.items()}
     return Calibration(
-        repeats,
-        band,
-        flips,
-        {
-            "observed" if sd is None else f"{sd:g}": false_alarms(suite, tables[0], deltas, sd, canaries)
-            for sd in (None, *DEVIATIONS)
+        repeats=repeats,
+        band={str(figure): difference for figure, difference in band.items()},
+        flips=sum(_flips(Column.of(other, contract), base, mark) for other in others),
+        false_alarms=_false_alarms(suite, cases, first, others, {contract: base, **gated}),
+        floors={str(figure): round(floor, 3) for figure, floor in floors.items() if part_of(figure).higher_is_better},
+        tolerances={str(figure): round(max(2 * band.get(figure, 0.0), 0.005), 3) for figure in gated},
+        noise_ceiling=_noise_ceiling(suite, first, base),
+        detectable={
+            name: detectable(suite, len({clusters[case] for case in base.cases if case in asked}))
+            for name, asked in (("full", cases), ("fast", fast))
         },
-        {
-            key: round(_lower_bound(values, clusters) - MARGIN, 3)
-            for key, values in own.items()
-            if metric_of(key)[0].higher_is_better
-        },
-        {key: round(max(2 * band[key], 0.005), 3) for key in own},
-        float(np.quantile(noise, 0.95)) if len(noise) else None,
-        {
-            name: detectable(suite, len({clusters[case] for case in base.index if case in ids}))
-            for name, ids in (("full", set(cases["id"])), ("fast", set(fast["id"])))
-        },
-        embedding_times(suite, material, cases),
-        agreement(lines),
+        embedding_ms=embedding_times(suite, material, cases),
+        agreement=agreement(history),
     )
 
 
-def _sit(inputs: Inputs, material: Material, vectors: Vectors, day: dt.date, draw: np.random.Generator | None) -> Scores:
+def _false_alarms(
+    suite: Suite, cases: Cases, first: LaneScores, others: Sequence[LaneScores], columns: Mapping[Figure, Column]
+) -> dict[str, dict[str, float]]:
+    """Rates of false alarms by how much noise is put on each case beside what was observed."""
+    canaries = frozenset(name for name, case in cases.items() if case.canary)
+    deltas = {
+        figure: np.concatenate([_deltas(Column.of(other, figure), column) for other in others])
+        for figure, column in columns.items()
+    }
+    return {
+        "observed" if deviation is None else f"{deviation:g}": false_alarms(suite, first, deltas, deviation, canaries)
+        for deviation in (None, *DEVIATIONS)
+    }
+
+
+def _examined(
+    inputs: Inputs, material: Material, vectors: Vectors, day: dt.date, draw: np.random.Generator | None
+) -> LaneScores:
     """One examination; with `draw`, of an index built in another order, some of its rows embedded anew."""
-    suite, own = inputs.suite, material.vectors
+    suite, row_vectors = inputs.suite, material.vectors
     order = np.arange(len(material.rows))
     if draw is not None:
         order = draw.permutation(order)
         sampled = np.sort(draw.choice(order, min(SAMPLED, len(order)), replace=False))
-        own = own.copy()
-        own[sampled] = _embed_anew(suite, material, material.rows.iloc[sampled])
+        row_vectors = row_vectors.copy()
+        row_vectors[sampled] = _embed_anew(suite, material, _taken(material.rows, sampled.tolist()))
     with temporary_store("calibration") as store:
-        rows = material.rows.iloc[order]
-        ingest(suite, rows, material.members, own[order], store, "calibration")
-        index = Index(material.rows, material.members, own, store, "calibration")
-        run: Run = retrieve(suite, index, inputs.golden.cases, vectors, day, "full")
-    return score(suite, inputs.kb, inputs.golden.cases, run)
+        ingest(suite, _taken(material.rows, order.tolist()), row_vectors[order], store, "calibration")
+        index = Index(material.rows, row_vectors, store, "calibration")
+        run = retrieve(suite, index, inputs.golden.cases, vectors, day, Mode.FULL)
+    return score(suite, inputs.kb, inputs.golden.cases, run).of(suite.retrieval.method)
 
 
-def _embed_anew(suite: Suite, material: Material, rows: pd.DataFrame) -> Vectors:
+def _taken(rows: Rows, places: Sequence[int]) -> Rows:
+    """The rows at these places, in this order."""
+    return Rows(
+        ids=tuple(rows.ids[place] for place in places),
+        texts=tuple(rows.texts[place] for place in places),
+        languages=tuple(rows.languages[place] for place in places),
+        fields=tuple(rows.fields[place] for place in places),
+        chunks=tuple(rows.chunks[place] for place in places),
+        cards=tuple(rows.cards[place] for place in places),
+    )
+
+
+def _embed_anew(suite: Suite, material: Material, rows: Rows) -> Vectors:
     """Vectors of some rows in another batch size, without the cache."""
-    import tempfile
-
     other = suite.model_copy(update={"embedding": suite.embedding.model_copy(update={"batch": suite.embedding.batch // 4 + 1})})
     with tempfile.TemporaryDirectory(prefix="kbgate-") as empty:
-        return embed_rows(other, material.model, rows.reset_index(drop=True), Path(empty))
+        return embed_rows(other, material.model, rows, Path(empty))
 
 
-def _table(scores: Scores, method: str) -> pd.DataFrame:
-    own = scores.figures[scores.figures["lane"] == method]
-    return own.pivot(index="case", columns="metric", values="value").sort_index()
+def _band(first: LaneScores, others: Sequence[LaneScores]) -> dict[Figure, float]:
+    """The largest |difference| of each figure's mean that a baseline holds, by the figure's name."""
+    band = {}
+    for figure in sorted(first.figures, key=str):
+        column = Column.of(first, figure)
+        if column.cases and part_of(figure).stored:
+            means = [float(Column.of(other, figure).values.mean()) for other in others]
+            band[figure] = max(abs(mean - float(column.values.mean())) for mean in means)
+    return band
 
 
-def _critical_tolerances(suite: Suite) -> dict[str, float]:
-    found = {}
-    for name, gate in suite.gates.items():
-        if gate.tolerance is not None and gate.level == "critical":
-            part, cut = metric_of(name)
-            found[part.key(cut or suite.top_k)] = gate.tolerance
-    return found
+def _deltas(other: Column, base: Column) -> Floats:
+    """How far each case moved, where both have the figure."""
+    moved = other.as_in(base) - base.values
+    return moved[~np.isnan(moved)]
 
 
-def false_alarms(
-    suite: Suite,
-    table: pd.DataFrame,
-    deltas: Mapping[str, Floats],
-    deviation: float | None,
-    canaries: frozenset[str] = frozenset(),
-) -> dict[str, float]:
-    """Share of nights blocked although nothing changed, by check and by any of them.
+def _flips(other: Column, base: Column, mark: float) -> int:
+    """Cases that pass in one and fail in the other; a case without the figure does not pass."""
+    return int(((other.as_in(base) >= mark) != (base.values >= mark)).sum())
 
-    Each night every case scores as it did, moved by one of the A/A `deltas` of that figure and by normal noise of
-    `deviation`, kept inside the metric's range; the limits are those the gate holds for the rule `point`.
-    `canaries`: the cases that may never fail.
+
+def _noise_ceiling(suite: Suite, scores: LaneScores, base: Column) -> float | None:
+    healthy = {case for case, value in zip(base.cases, base.values.tolist(), strict=True) if value >= 1 - EPSILON}
+    noise = [value for case, value in sorted(scores[Figure("noise", suite.top_k)].items()) if case in healthy]
+    return float(np.quantile(noise, HEALTHY)) if noise else None
+
+
+def embedding_times(suite: Suite, material: Material, cases: Cases) -> dict[str, float]:
+    """p50, p95 and p99 in milliseconds of up to `TIMED` questions embedded one by one; what n is too small for is absent.
+
+    Nothing but n = 0 where the method asks for no vectors.
     """
-    draw, checks = np.random.default_rng(SEED), {}
-    contract = METRICS["contract"].key(suite.top_k)
-    nights = NIGHTS if len(table) * NIGHTS < 5_000_000 else max(200, 5_000_000 // len(table))
-    gated = _critical_tolerances(suite)
-    for key in dict.fromkeys([contract, *(key for key in gated if key in table)]):
-        values = table[key].dropna().to_numpy()
-        moved = values + draw.choice(deltas.get(key, np.zeros(1)), (nights, len(values)))
-        if deviation:
-            moved = moved + draw.normal(0, deviation, moved.shape)
-        part = metric_of(key)[0]
-        moved = np.round(np.clip(moved, part.low, part.high), 6)
-        worse = (values.mean() - moved.mean(axis=1)) * (1 if part.higher_is_better else -1)
-        if key in gated:
-            checks[key] = worse > gated[key] + EPSILON
-        if key != contract:
-            continue
-        gate, mark = suite.gates["newly_failing"], suite.pass_mark - EPSILON
-        if gate.level == "critical" and gate.ceiling is not None:
-            fallen = ((values >= mark) & (moved < mark)).sum(axis=1)
-            checks["newly_failing"] = fallen / len(values) > gate.ceiling + EPSILON
-        birds = table[key].dropna().index.isin(canaries)
-        if birds.any():
-            checks["canaries"] = (moved[:, birds] < mark).any(axis=1)
-    any_of = np.any(list(checks.values()), axis=0) if checks else np.zeros(nights, bool)
-    return {**{name: float(blocked.mean()) for name, blocked in checks.items()}, "any": float(any_of.mean())}
-
-
-def detectable(suite: Suite, clusters: int) -> dict[str, float]:
-    """By check: the smallest share of questions that may lose their answer and still be seen in 80 % of such golden sets."""
-    from scipy.special import betaincinv
-
-    found = {}
-    ceiling = suite.gates["newly_failing"].ceiling or 0.0
-    limits = {"newly_failing": ceiling, **_critical_tolerances(suite)}
-    for name, limit in limits.items():
-        fewest = int(np.floor(limit * clusters + EPSILON)) + 1
-        found[name] = float(betaincinv(fewest, clusters - fewest + 1, POWER)) if 0 < fewest <= clusters else 1.0
-    still = by_cluster(np.zeros((clusters, 1)), np.arange(clusters))
-    found["significant"] = float(smallest_visible_fall(still)[0]) if clusters else 1.0
-    return found
-
-
-def embedding_times(suite: Suite, material: Material, cases: pd.DataFrame) -> dict[str, float]:
-    """p50, p95 and p99 in milliseconds of up to `TIMED` questions embedded one by one; what n is too small for is absent."""
-    times = time_queries(suite, material.model, cases.head(TIMED))
+    if material.model is None:
+        return {"n": 0}
+    times = time_queries(suite, material.model, [case.query for case in cases.values()][:TIMED])
     least = {50: 1, 95: P95_FROM, 99: P99_FROM}
-    found = {f"p{share}": float(np.percentile(times, share)) for share, of in least.items() if len(times) >= of}
-    return {**found, "n": len(times)}
+    percentiles = {f"p{share}": float(np.percentile(times, share)) for share, of in least.items() if len(times) >= of}
+    return {**percentiles, "n": len(times)}
 
 
-def _lower_bound(values: pd.Series, clusters: Mapping[str, str]) -> float:
-    table = by_cluster(values.to_numpy()[:, None], np.array([clusters[case] for case in values.index]))
+def _lower_bound(column: Column, clusters: Mapping[str, str]) -> float:
+    table = by_cluster(column.values[:, None], np.array([clusters[case] for case in column.cases]))
     return float(bootstrap(table, np.ones(1))[0][0])
 
 
-def agreement(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+def agreement(history: Iterable[HistoryLine]) -> tuple[int, int]:
     """Of the fast runs in a history whose very state a full run judged too: how many, and how many on the same side."""
-    judged = [dict(line) for line in lines]
-    full = {str(sorted(line["fingerprints"].items())): line["exit_code"] == 0 for line in judged if line["mode"] == "full"}
-    fast = [(str(sorted(line["fingerprints"].items())), line["exit_code"] == 0) for line in judged if line["mode"] == "fast"]
+    lines = list(history)
+    full = {str(line.fingerprints): line.exit_code == 0 for line in lines if line.mode == Mode.FULL}
+    fast = [(str(line.fingerprints), line.exit_code == 0) for line in lines if line.mode == Mode.FAST]
     both = [(full[state], green) for state, green in fast if state in full]
     return len(both), sum(one == other for one, other in both)
 
 
-def told(calibration: Calibration) -> dict[str, Any]:
+def as_json(calibration: Calibration) -> dict[str, JsonValue]:
     """A calibration as JSON values."""
     return dataclasses.asdict(calibration)
 
@@ -245,8 +223,8 @@ def lines_of(calibration: Calibration) -> list[str]:
     for deviation, rates in calibration.false_alarms.items():
         about = "as observed" if deviation == "observed" else f"with per-case noise of sd {deviation}"
         lines.append(f"false alarms {about}: " + ", ".join(f"{name} {100 * rate:.1f} %" for name, rate in rates.items()))
-    for name, falls in calibration.detectable.items():
-        shown = ", ".join(f"{check} {100 * fall:.1f} points" for check, fall in falls.items())
+    for name, drops in calibration.detectable.items():
+        shown = ", ".join(f"{check} {100 * drop:.1f} points" for check, drop in drops.items())
         lines.append(f"smallest fall seen in 80 % of such golden sets, {name} set: {shown}")
     for key, tolerance in calibration.tolerances.items():
         floor = f"floor = {calibration.floors[key]:g}, " if key in calibration.floors else ""
@@ -255,7 +233,8 @@ def lines_of(calibration: Calibration) -> list[str]:
         lines.append(f"proposed noise ceiling (95 % of the healthy cases are below): {calibration.noise_ceiling:.2f}")
     times = dict(calibration.embedding_ms)
     n = times.pop("n")
-    lines.append(f"one question takes to embed: {', '.join(f'{p} {ms:.1f} ms' for p, ms in times.items())} (n = {n})")
+    if times:
+        lines.append(f"one question takes to embed: {', '.join(f'{p} {ms:.1f} ms' for p, ms in times.items())} (n = {n})")
     judged, agreed = calibration.agreement
     lines.append(f"the fast set agreed with the full one in {agreed} of {judged} states both judged")
     return lines

@@ -1,12 +1,11 @@
 """The fire drill: mutation testing for a knowledge base and its golden set.
 
-One known fault at a time is made on a copy of the suite's files. A process that is told nothing but the copy's folder sits
-the exam and makes the diagnosis; only then are both held against what was done.
+One known fault at a time is made on a copy of the suite's files. A process that is told nothing but the copy's folder makes
+the exam and the diagnosis; only then are both held against what was done.
 """
 
 from __future__ import annotations
 
-import copy as copies
 import json
 import os
 import tempfile
@@ -25,9 +24,10 @@ from kbgate.tasks.domain import Inputs
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.runs.archive import keep_cards
-from kbgate.tasks.studies.copies import copy_of, groups, other_models, write
+from kbgate.tasks.studies.copies import copy_of, golds_of, other_models, write
 from kbgate.tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
-from kbgate.tasks.studies.sitting import Sitting, accept, sit
+from kbgate.tasks.studies.trial import Trial, accept, trial_of
+from kbgate.tasks.verdicts import VerdictName
 
 LOOKED_INTO = 20
 """Golds the diagnosis looks into per mutant: enough to name one fault."""
@@ -35,9 +35,14 @@ MOST_WORKERS = 8
 """Each holds a model of its own."""
 _TRIES = 30
 """Draws after which a fault is taken not to apply to a suite."""
+_LISTED = 20
+"""Unprotected cards that are named before they are only counted."""
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mutant:
     """One fault, and what became of it."""
 
@@ -51,14 +56,15 @@ class Mutant:
     warned: tuple[str, ...]
     """Passing cases that fail now and are only warned of: their gold slipped inside the slack, and the index may ship."""
     verdict: str
-    named: str
+    cause: str
     """The cause the diagnosis gave most often; "" where it gave none."""
     right: bool
     """Whether that is one of the fault's causes, and the thing it names is the thing that was spoiled."""
-    said: str
+    detail: str
+    """The first new reason of the verdict, or what kept the diagnosis from being made."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Drill:
     """What a drill came to."""
 
@@ -70,39 +76,66 @@ class Drill:
     cards: int
 
 
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """The mutants of one fault, counted."""
+
+    fault: str
+    """"all" for all of them."""
+    made: int
+    equivalent: int
+    noticed: int
+    """Of those that are not equivalent."""
+    right: int
+    """Of those that were noticed: whose cause and culprit were named rightly."""
+    causes: tuple[tuple[str, int], ...]
+    """(cause, how often it was named), of the noticed ones, the commonest first; "nothing" where none was."""
+
+    @property
+    def real(self) -> int:
+        """Mutants that there is something to notice about."""
+        return self.made - self.equivalent
+
+
 def drill(
     inputs: Inputs, day: str, home: Path, sample: int, seed: int, cards: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> Drill:  # fmt: skip
     """Make `sample` mutants of a suite, have each examined and diagnosed, and say what was noticed and named.
 
-    `cards`: how many cards to take, with the cases they answer; all where None. `progress`: told (done, total).
+    `cards`: how many cards to take, with the cases they answer; all where None.
     """
     with tempfile.TemporaryDirectory(prefix="kbgate-drill-") as place:
         root = Path(place)
-        original = copy_of(inputs, day, cards, Random(seed))
-        base = root / "base"
+        original, base = copy_of(inputs, day, cards, Random(seed)), root / "base"
         write(original, base)
         accept(base, home)
-        keep_cards(home, original.settings["name"], load_cards(load_suite(base)).cards)
-        first = sit(base, home, LOOKED_INTO)
+        keep_cards(home, inputs.suite.name, load_cards(load_suite(base)).cards)
+        first = trial_of(base, home, LOOKED_INTO)
         original.golds = tuple(sorted({card for _, card in first.held}))
         original.models = other_models(inputs, root / "models")
-        drawn, never = _draw(original, sample, seed)
-        folders = []
-        for number, (_, _, mutant) in enumerate(drawn):
-            folders.append(root / f"m{number:04d}")
-            write(mutant, folders[-1], base)
-        mutants = []
-        workers = max(min(os.cpu_count() or 1, len(folders), MOST_WORKERS), 1)
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
-            sittings = pool.map(_sit, [(str(folder), str(home)) for folder in folders])
-            for (fault, spoiled, _), sitting in zip(drawn, sittings, strict=True):
-                mutants.append(_judged(fault, spoiled, first, sitting))
-                progress(len(mutants), len(drawn))
-    asked = {card for case in original.cases for group in groups(case) for card in group}
-    unprotected = tuple(sorted({card["id"] for card in original.cards} - asked))
-    return Drill(tuple(mutants), tuple(never), unprotected, len(original.cards))
+        drawn, not_applicable = _draw(original, sample, seed)
+        mutants = _mutants(drawn, root, home, first, progress)
+    asked = {card for case in original.cases for card in golds_of(case)}
+    unprotected = tuple(sorted({card.id for card in original.cards} - asked))
+    return Drill(tuple(mutants), tuple(not_applicable), unprotected, len(original.cards))
+
+
+def _mutants(
+    drawn: Sequence[tuple[Fault, Spoiled, Copy]], root: Path, home: Path, first: Trial, progress: Progress
+) -> list[Mutant]:
+    """Each mutant written beside the base, examined in a process of its own, and held against what was done."""
+    folders = [root / f"m{number:04d}" for number in range(len(drawn))]
+    for folder, (_, _, copy) in zip(folders, drawn, strict=True):
+        write(copy, folder, root / "base")
+    mutants: list[Mutant] = []
+    workers = max(min(os.cpu_count() or 1, len(folders), MOST_WORKERS), 1)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
+        trials = pool.map(_in_worker, [(str(folder), str(home)) for folder in folders])
+        for (fault, spoiled, _), result in zip(drawn, trials, strict=True):
+            mutants.append(_judged(fault, spoiled, first, result))
+            progress(len(mutants), len(drawn))
+    return mutants
 
 
 def _settle() -> None:
@@ -118,9 +151,9 @@ def _end_with(parent: BaseProcess) -> None:
     os._exit(4)
 
 
-def _sit(of: tuple[str, str]) -> Sitting:
-    folder, home = of
-    return sit(Path(folder), Path(home), LOOKED_INTO)
+def _in_worker(folder_and_home: tuple[str, str]) -> Trial:
+    folder, home = folder_and_home
+    return trial_of(Path(folder), Path(home), LOOKED_INTO)
 
 
 def _draw(original: Copy, sample: int, seed: int) -> tuple[list[tuple[Fault, Spoiled, Copy]], list[str]]:
@@ -132,19 +165,19 @@ def _draw(original: Copy, sample: int, seed: int) -> tuple[list[tuple[Fault, Spo
     never = []
     while live and len(drawn) < sample:
         for fault in list(live):
-            found = _mutant(fault, original, draw, seen)
-            if found is None:
+            mutant = _mutant(fault, original, draw, seen)
+            if mutant is None:
                 live.remove(fault)
                 if not any(made.name == fault.name for made, _, _ in drawn):
                     never.append(fault.name)
             elif len(drawn) < sample:
-                drawn.append((fault, *found))
+                drawn.append((fault, *mutant))
     return drawn, never
 
 
 def _mutant(fault: Fault, original: Copy, draw: Random, seen: set[str]) -> tuple[Spoiled, Copy] | None:
     for _ in range(_TRIES):
-        mutant = copies.deepcopy(original)
+        mutant = original.copy()
         spoiled = fault.spoil(mutant, draw)
         key = json.dumps([fault.name, mutant.settings, spoiled.target if spoiled else ""], default=str)
         if spoiled is not None and key not in seen:
@@ -153,73 +186,86 @@ def _mutant(fault: Fault, original: Copy, draw: Random, seen: set[str]) -> tuple
     return None
 
 
-def _judged(fault: Fault, spoiled: Spoiled, first: Sitting, sitting: Sitting) -> Mutant:
-    new = [sentence for check, sentence in sitting.reasons if (check, sentence) not in first.reasons]
-    noticed = sitting.verdict != "PASS" and bool(new)
-    refused = sitting.verdict == "bad input"
-    left = not refused and bool(first.held - sitting.held)
-    fallen = () if refused else tuple(sorted(first.passing - sitting.passing))
-    named, right = _named(fault, spoiled, sitting, new)
+def _judged(fault: Fault, spoiled: Spoiled, first: Trial, result: Trial) -> Mutant:
+    """What became of a mutant; `first`: the trial of the suite as it was, whose reasons notice nothing."""
+    new = [sentence for check, sentence in result.reasons if (check, sentence) not in first.reasons]
+    noticed = result.verdict != VerdictName.PASS and bool(new)
+    left = not result.refused and bool(first.held - result.held)
+    failing = () if result.refused else tuple(sorted(first.passing - result.passing))
+    cause, right = _named(fault, spoiled, result, new)
     return Mutant(
         fault=fault.name,
         target=spoiled.target,
-        equivalent=not left and not refused and not sitting.findings,
+        equivalent=not left and not result.refused and not result.findings,
         noticed=noticed,
-        missed=() if noticed else fallen,
-        warned=fallen if noticed and sitting.verdict == "WARN" else (),
-        verdict=sitting.verdict,
-        named=named,
+        missed=() if noticed else failing,
+        warned=failing if noticed and result.verdict == VerdictName.WARN else (),
+        verdict=result.verdict,
+        cause=cause,
         right=right,
-        said=(new[0] if new else "") if not sitting.trouble else sitting.trouble,
+        detail=result.trouble or (new[0] if new else ""),
     )
 
 
-def _named(fault: Fault, spoiled: Spoiled, sitting: Sitting, new: Sequence[str]) -> tuple[str, bool]:
+def _named(fault: Fault, spoiled: Spoiled, result: Trial, new: Sequence[str]) -> tuple[str, bool]:
     """The cause given most often, and whether it and what it names are right."""
-    if sitting.verdict == "bad input":
+    if result.refused:
         at_it = not spoiled.names or any(name in sentence for name in spoiled.names for sentence in new)
         return BAD_INPUT, BAD_INPUT in fault.causes and at_it
-    counts = Counter(finding.cause for finding in sitting.findings)
+    counts = Counter(finding.cause for finding in result.findings)
     if not counts:
         return "", False
     cause = min(counts, key=lambda name: (name == UNKNOWN, -counts[name], name))
-    names = {name for finding in sitting.findings if finding.cause == cause for name in finding.culprits}
+    names = {name for finding in result.findings if finding.cause == cause for name in finding.culprits}
     return cause, cause in fault.causes and (not spoiled.names or bool(names & set(spoiled.names)))
 
 
-def lines_of(found: Drill) -> Iterator[str]:
-    """A drill as a person reads it."""
-    for fault in sorted({mutant.fault for mutant in found.mutants}):
-        own = [mutant for mutant in found.mutants if mutant.fault == fault]
-        real = [mutant for mutant in own if not mutant.equivalent]
-        noticed = [mutant for mutant in real if mutant.noticed]
-        right = [mutant for mutant in noticed if mutant.right]
-        named = Counter(mutant.named or "nothing" for mutant in noticed)
-        told = ", ".join(f"{cause} {count}" for cause, count in named.most_common())
-        yield (
-            f"{fault:<20} {len(own):>4} made, {len(own) - len(real):>4} equivalent, noticed {_rate(len(noticed), len(real))}, "
-            f"named rightly {_rate(len(right), len(noticed))}{': ' + told if told else ''}"
-        )
-    real = [mutant for mutant in found.mutants if not mutant.equivalent]
-    noticed = [mutant for mutant in real if mutant.noticed]
-    right = [mutant for mutant in noticed if mutant.right]
-    yield (
-        f"{'all':<20} {len(found.mutants):>4} made, {len(found.mutants) - len(real):>4} equivalent, "
-        f"noticed {_rate(len(noticed), len(real))}, named rightly {_rate(len(right), len(noticed))}"
+def rows_of(result: Drill) -> list[FaultRow]:
+    """A row a fault, by name, and one for all."""
+    faults = sorted({mutant.fault for mutant in result.mutants})
+    rows = [_row(fault, [mutant for mutant in result.mutants if mutant.fault == fault]) for fault in faults]
+    return [*rows, _row("all", result.mutants)]
+
+
+def _row(fault: str, mutants: Sequence[Mutant]) -> FaultRow:
+    noticed = [mutant for mutant in mutants if mutant.noticed and not mutant.equivalent]
+    return FaultRow(
+        fault,
+        made=len(mutants),
+        equivalent=sum(mutant.equivalent for mutant in mutants),
+        noticed=len(noticed),
+        right=sum(mutant.right for mutant in noticed),
+        causes=tuple(Counter(mutant.cause or "nothing" for mutant in noticed).most_common()),
     )
-    missed = [mutant for mutant in found.mutants if mutant.missed]
-    warned = sum(bool(mutant.warned) for mutant in found.mutants)
+
+
+def summary_lines(result: Drill) -> Iterator[str]:
+    """What a drill came to beside its rows: what nobody noticed, what cannot happen, what nobody would see."""
+    missed = [mutant for mutant in result.mutants if mutant.missed]
+    warned = sum(bool(mutant.warned) for mutant in result.mutants)
     yield f"mutants that make a passing case fail: {len(missed)} unnoticed, {warned} only warned of (inside the slack)"
     for mutant in missed:
         yield f"  {mutant.fault} of {mutant.target}: {', '.join(mutant.missed)}"
-    if found.not_applicable:
-        yield f"faults this suite cannot have: {', '.join(found.not_applicable)}"
-    yield f"cards whose loss nobody would notice: {len(found.unprotected)} of {found.cards}"
-    for card in found.unprotected[:20]:
+    if result.not_applicable:
+        yield f"faults this suite cannot have: {', '.join(result.not_applicable)}"
+    yield f"cards whose loss nobody would notice: {len(result.unprotected)} of {result.cards}"
+    for card in result.unprotected[:_LISTED]:
         yield f"  {card}"
-    if len(found.unprotected) > 20:
-        yield f"  and {len(found.unprotected) - 20} more"
+    if len(result.unprotected) > _LISTED:
+        yield f"  and {len(result.unprotected) - _LISTED} more"
 
 
-def _rate(count: int, total: int) -> str:
+def lines_of(result: Drill) -> Iterator[str]:
+    """A drill as a person reads it, a line at a time."""
+    for row in rows_of(result):
+        causes = ", ".join(f"{cause} {count}" for cause, count in row.causes) if row.fault != "all" else ""
+        yield (
+            f"{row.fault:<20} {row.made:>4} made, {row.equivalent:>4} equivalent, noticed {rate(row.noticed, row.real)}, "
+            f"named rightly {rate(row.right, row.noticed)}{': ' + causes if causes else ''}"
+        )
+    yield from summary_lines(result)
+
+
+def rate(count: int, total: int) -> str:
+    """'3/4 (75 %)'."""
     return f"{count}/{total}" + (f" ({100 * count / total:.0f} %)" if total else "")

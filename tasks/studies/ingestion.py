@@ -6,22 +6,21 @@ import datetime as dt
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
 from urllib.parse import urlsplit
-
-import pandas as pd
 
 from kbgate.tasks.diagnosis.causes.no_description import needs_description
 from kbgate.tasks.diagnosis.causes.repeated_text import repeated_lines
 from kbgate.tasks.diagnosis.causes.table_header import table_spans
 from kbgate.tasks.diagnosis.limits import cut_off
-from kbgate.tasks.domain import Inputs, Material
+from kbgate.tasks.domain import Card, Inputs, Material
 from kbgate.tasks.errors import named
 from kbgate.tasks.records import read_text
-from kbgate.tasks.tables import rows_of
+from kbgate.tasks.tables import Chunks
 
 NEAR, SHINGLE, PERMUTATIONS = 0.8, 5, 128
 """Two cards are near-duplicates when so large a share of their runs of five words is the same."""
@@ -33,7 +32,7 @@ _ALSO = {"nb": "no", "nn": "no"}
 _VISIBLE = frozenset("\n\t\r")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One thing that was looked for."""
 
@@ -43,9 +42,9 @@ class Observation:
     """Whom it concerns; empty where it is a mere count."""
 
 
-def inspect(inputs: Inputs, material: Material, chunks: pd.DataFrame, day: dt.date) -> list[Observation]:
+def inspect(inputs: Inputs, material: Material, chunks: Chunks, day: dt.date) -> tuple[Observation, ...]:
     """Everything an ingest report says, in the order it is read; `chunks`: as they were cut."""
-    cards = rows_of(inputs.kb.cards)
+    cards = tuple(inputs.kb.cards.values())
     looks = (
         _rejected(inputs),
         _chunks(chunks),
@@ -60,12 +59,12 @@ def inspect(inputs: Inputs, material: Material, chunks: pd.DataFrame, day: dt.da
         _languages(cards),
         _sources(cards, chunks),
     )
-    return [observation for look in looks for observation in look]
+    return tuple(observation for look in looks for observation in look)
 
 
-def _told(name: str, none: str, some: str, cards: Iterable[str]) -> Observation:
-    found = tuple(dict.fromkeys(cards))
-    return Observation(name, f"{len(found)} {some}: {named(found)}" if found else none, found)
+def _observed(name: str, none: str, some: str, cards: Iterable[str]) -> Observation:
+    concerned = tuple(dict.fromkeys(cards))
+    return Observation(name, f"{len(concerned)} {some}: {named(concerned)}" if concerned else none, concerned)
 
 
 def _rejected(inputs: Inputs) -> Iterator[Observation]:
@@ -73,21 +72,22 @@ def _rejected(inputs: Inputs) -> Iterator[Observation]:
     yield Observation("rejected", f"{len(problems)} lines rejected" if problems else "no line was rejected", tuple(problems))
 
 
-def _chunks(chunks: pd.DataFrame) -> Iterator[Observation]:
-    counts = chunks.groupby("card").size()
-    most = counts.sort_values(ascending=False).head(3)
-    told = ", ".join(f"{card} {count}" for card, count in most.items())
-    sentence = (
-        f"{len(chunks)} chunks of {len(counts)} cards: {counts.median():g} in the middle, {counts.max()} at most ({told})"
-    )
-    yield Observation("chunks", sentence)
+def _chunks(chunks: Chunks) -> Iterator[Observation]:
+    counts = Counter(chunks.cards)
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]
+    largest = ", ".join(f"{card} {count}" for card, count in most)
+    middle = f"{median(counts.values()):g} in the middle, {max(counts.values())} at most ({largest})"
+    yield Observation("chunks", f"{len(chunks)} chunks of {len(counts)} cards: {middle}")
 
 
-def _cut(inputs: Inputs, material: Material, chunks: pd.DataFrame) -> Iterator[Observation]:
-    limit, tails = cut_off(material.model, inputs.suite.embedding.passage_prefix, chunks["text"].tolist())
+def _cut(inputs: Inputs, material: Material, chunks: Chunks) -> Iterator[Observation]:
+    if material.model is None:
+        yield Observation("input limit", "no model reads the chunks: the method ranks by words alone")
+        return
+    limit, tails = cut_off(material.model, inputs.suite.embedding.passage_prefix, chunks.texts)
     lost = sum(len(tail) for tail in tails)
-    cards = [card for card, tail in zip(chunks["card"], tails, strict=True) if tail]
-    yield _told(
+    cards = [card for card, tail in zip(chunks.cards, tails, strict=True) if tail]
+    yield _observed(
         "input limit",
         f"the model reads every chunk whole (its limit is {limit} tokens)",
         f"cards have chunks longer than the {limit} tokens the model reads; {lost} characters are dropped in silence",
@@ -95,68 +95,66 @@ def _cut(inputs: Inputs, material: Material, chunks: pd.DataFrame) -> Iterator[O
     )
 
 
-def _split(cards: Sequence[Mapping[str, Any]], chunks: pd.DataFrame) -> Iterator[Observation]:
+def _split(cards: Sequence[Card], chunks: Chunks) -> Iterator[Observation]:
     spans: dict[str, list[tuple[int, int]]] = {}
-    for card, start, end in zip(chunks["card"], chunks["start"], chunks["end"], strict=True):
+    for card, start, end in zip(chunks.cards, chunks.starts, chunks.ends, strict=True):
         spans.setdefault(card, []).append((start, end))
 
-    def is_split(card: Mapping[str, Any], blocks: Iterable[tuple[int, int]]) -> bool:
-        return any(
-            not any(start <= first and last <= end for start, end in spans.get(card["id"], ())) for first, last in blocks
-        )
+    def is_split(card: Card, blocks: Iterable[tuple[int, int]]) -> bool:
+        return any(not any(start <= first and last <= end for start, end in spans.get(card.id, ())) for first, last in blocks)
 
-    tables = [card["id"] for card in cards if is_split(card, table_spans(card["text"]))]
+    tables = [card.id for card in cards if is_split(card, table_spans(card.text))]
     lists = [
-        card["id"]
+        card.id
         for card in cards
-        if is_split(card, ((m.start(), m.start() + len(m.group().strip())) for m in _LIST.finditer(card["text"])))
+        if is_split(card, ((m.start(), m.start() + len(m.group().strip())) for m in _LIST.finditer(card.text)))
     ]
-    yield _told("tables", "no table is split over chunks", "cards have a table that is split over chunks", tables)
-    yield _told("lists", "no list is split over chunks", "cards have a list that is split over chunks", lists)
+    yield _observed("tables", "no table is split over chunks", "cards have a table that is split over chunks", tables)
+    yield _observed("lists", "no list is split over chunks", "cards have a list that is split over chunks", lists)
 
 
-def _undescribed(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
-    bare = [card["id"] for card in cards if needs_description(card["text"]) and not card["description"].strip()]
-    yield _told(
+def _undescribed(cards: Sequence[Card]) -> Iterator[Observation]:
+    bare = [card.id for card in cards if needs_description(card.text) and not card.description.strip()]
+    yield _observed(
         "descriptions", "every table and figure has a description", "cards hold a table or figure without a description", bare
     )
 
 
-def _invalid(cards: Sequence[Mapping[str, Any]], day: dt.date) -> Iterator[Observation]:
-    over = [card["id"] for card in cards if card["valid_until"] and card["valid_until"] < day]
-    early = [card["id"] for card in cards if card["valid_from"] and card["valid_from"] > day]
-    yield _told("expired", f"no card is expired on {day}", f"cards are expired on {day}", over)
-    yield _told("not yet valid", f"every card is valid from {day} on or before", f"cards are not yet valid on {day}", early)
+def _invalid(cards: Sequence[Card], day: dt.date) -> Iterator[Observation]:
+    over = [card.id for card in cards if card.valid_until and card.valid_until < day]
+    early = [card.id for card in cards if card.valid_from and card.valid_from > day]
+    yield _observed("expired", f"no card is expired on {day}", f"cards are expired on {day}", over)
+    yield _observed("not yet valid", f"every card is valid from {day} on or before", f"cards are not yet valid on {day}", early)
 
 
-def _near_duplicates(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+def _near_duplicates(cards: Sequence[Card]) -> Iterator[Observation]:
     from datasketch import MinHash, MinHashLSH
 
-    index, found = MinHashLSH(threshold=NEAR, num_perm=PERMUTATIONS), []
+    index, pairs = MinHashLSH(threshold=NEAR, num_perm=PERMUTATIONS), []
     for card in cards:
-        words = card["text"].casefold().split()
+        words = card.text.casefold().split()
         parts = {" ".join(words[at : at + SHINGLE]) for at in range(max(len(words) - SHINGLE + 1, 1))} if words else set()
         if not parts:
             continue
         sketch = MinHash(num_perm=PERMUTATIONS)
         sketch.update_batch([part.encode() for part in parts])
-        found += [f"{other} and {card['id']}" for other in sorted(index.query(sketch))]
-        index.insert(card["id"], sketch)
-    yield _told("near-duplicates", "no two cards are near-duplicates", "pairs of cards are near-duplicates", found)
+        pairs += [f"{other} and {card.id}" for other in sorted(index.query(sketch))]
+        index.insert(card.id, sketch)
+    yield _observed("near-duplicates", "no two cards are near-duplicates", "pairs of cards are near-duplicates", pairs)
 
 
-def _repeated(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
-    lines = repeated_lines([card["text"] for card in cards])
-    told = tuple(f"'{line[:60]}' on {count} cards" for line, count in lines.items())
-    yield _told("repeated lines", "no line stands on many cards", "lines stand on many cards", told)
+def _repeated(cards: Sequence[Card]) -> Iterator[Observation]:
+    lines = repeated_lines([card.text for card in cards])
+    on_cards = [f"'{line[:60]}' on {count} cards" for line, count in lines.items()]
+    yield _observed("repeated lines", "no line stands on many cards", "lines stand on many cards", on_cards)
 
 
-def _characters(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
-    texts = {card["id"]: "\n".join((card["title"], card["description"], card["text"])) for card in cards}
+def _characters(cards: Sequence[Card]) -> Iterator[Observation]:
+    texts = {card.id: "\n".join((card.title, card.description, card.text)) for card in cards}
     unseen = [
         name for name, text in texts.items() if any(unicodedata.category(c) in ("Cf", "Cc") and c not in _VISIBLE for c in text)
     ]
-    yield _told("invisible characters", "no card has invisible characters", "cards have invisible characters", unseen)
+    yield _observed("invisible characters", "no card has invisible characters", "cards have invisible characters", unseen)
 
 
 def _normal_form(path: Path) -> Iterator[Observation]:
@@ -167,7 +165,7 @@ def _normal_form(path: Path) -> Iterator[Observation]:
         for number, line in enumerate(read_text(file).split("\n"), start=1)
         if not unicodedata.is_normalized("NFC", _unescaped(line))
     ]
-    yield _told("normal form", "every line is in Unicode's form NFC", "lines are not in Unicode's form NFC", loose)
+    yield _observed("normal form", "every line is in Unicode's form NFC", "lines are not in Unicode's form NFC", loose)
 
 
 def _text_files(path: Path) -> list[Path]:
@@ -186,26 +184,26 @@ def _unescaped(line: str) -> str:
         return line
 
 
-def _languages(cards: Sequence[Mapping[str, Any]]) -> Iterator[Observation]:
+def _languages(cards: Sequence[Card]) -> Iterator[Observation]:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     odd = []
     for card in cards:
-        declared = card["language"].partition("-")[0].lower()
+        declared = card.language.partition("-")[0].lower()
         declared = _ALSO.get(declared, declared)
-        if declared and len(card["text"]) >= LONG:
-            detected, sure = identifier.classify(card["text"])
+        if declared and len(card.text) >= LONG:
+            detected, sure = identifier.classify(card.text)
             if detected != declared and sure >= SURE:
-                odd.append(f"{card['id']} ({declared}, reads like {detected})")
-    yield _told(
+                odd.append(f"{card.id} ({declared}, reads like {detected})")
+    yield _observed(
         "languages", "no text speaks against its declared language", "cards are in another language than they declare", odd
     )
 
 
-def _sources(cards: Sequence[Mapping[str, Any]], chunks: pd.DataFrame) -> Iterator[Observation]:
-    good = {card["id"] for card in cards if _is_source(card["source_url"])}
-    count = int(chunks["card"].isin(good).sum())
+def _sources(cards: Sequence[Card], chunks: Chunks) -> Iterator[Observation]:
+    good = {card.id for card in cards if _is_source(card.source_url)}
+    count = sum(card in good for card in chunks.cards)
     share = 100 * count / len(chunks) if len(chunks) else 0.0
     yield Observation(
         "sources", f"{count} of {len(chunks)} chunks ({share:.0f} %) have a well-formed source_url (none was fetched)"

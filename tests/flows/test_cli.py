@@ -181,14 +181,6 @@ def test_help_shows_the_exit_codes(kbgate: CLI, capsys: pytest.CaptureFixture[st
         assert "4 ERROR" in said
 
 
-def test_metrics_lists_every_metric(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
-    from kbgate.tasks.registry import METRICS
-
-    assert kbgate("metrics") == 0
-    said = capsys.readouterr().out
-    assert all(part.name in said and part.summary in said for part in METRICS.values())
-
-
 def test_baseline_show_and_diff(kbgate: CLI, capsys: pytest.CaptureFixture[str], medication: Path) -> None:
     assert kbgate("baseline", "show", medication) == 0
     assert json.loads(capsys.readouterr().out)["suite"] == "medication"

@@ -19,8 +19,26 @@ from tests.servers import COMMANDS, free_port, post, running
 pytestmark = pytest.mark.slow
 STAGES = {
     "load suite", "load cards", "load golden set", "restore baseline", "check inputs", "chunk", "identify model", "embed",
-    "embed questions", "ingest", "retrieve", "score", "compare", "judge", "diagnose", "write files",
+    "embed questions", "ingest", "retrieve", "score and compare", "judge", "diagnose", "write files",
 }  # fmt: skip
+EDGES = {
+    "load suite": set(),
+    "load cards": {"load suite"},
+    "load golden set": {"load suite"},
+    "restore baseline": {"load suite"},
+    "check inputs": {"load suite", "load cards", "load golden set", "restore baseline"},
+    "chunk": {"load suite", "load cards"},
+    "identify model": {"load suite"},
+    "embed": {"load suite", "identify model"},
+    "embed questions": {"load suite", "identify model"},
+    "ingest": {"load suite", "embed"},
+    "retrieve": {"load suite", "ingest", "embed questions"},
+    "score and compare": {"retrieve", "check inputs"},
+    "diagnose": {"load suite", "embed questions", "score and compare"},
+    "judge": {"score and compare"},
+    "write files": set(),
+}
+"""What each stage of a fast exam of the bundled suite says it came from: whole results of other stages, and no part of one."""
 
 
 def evaluate(suite: Path, api: str, home: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -45,17 +63,41 @@ def test_an_exam_is_a_flow_run_with_a_task_run_per_stage_and_its_report(api: str
     assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Pass")
     assert run["name"].startswith("evaluate medication ")
     assert {"suite:medication", "verdict:PASS"} <= set(run["tags"])
-    for _ in range(40):
-        tasks = newest(api, "task_runs", flow_runs={"id": {"any_": [run["id"]]}})
-        if len(tasks) == len(STAGES):
-            break
-        time.sleep(0.5)
-    assert {task["name"].rsplit("-", 1)[0] for task in tasks} == STAGES
+    tasks = tasks_of(api, run, len(STAGES))
+    assert {stage_of(task) for task in tasks} == STAGES
     assert {task["state"]["type"] for task in tasks} == {"COMPLETED"}
+    edges = edges_of(tasks)
+    assert edges == EDGES
+    assert sum(map(len, edges.values())) == 25
     report = newest(api, "artifacts")[0]
     assert report["key"] == "kbgate-medication"
     assert report["data"].startswith("# PASS: ")
     assert a_verdict_event(api)["resource"]["prefect.resource.id"] == "kbgate.suite.medication"
+
+
+def tasks_of(api: str, run: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """The task runs of a flow run; they arrive after it has ended."""
+    for _ in range(40):
+        tasks = newest(api, "task_runs", flow_runs={"id": {"any_": [run["id"]]}})
+        if len(tasks) == count:
+            break
+        time.sleep(0.5)
+    return tasks
+
+
+def stage_of(task: dict[str, Any]) -> str:
+    return str(task["name"]).rsplit("-", 1)[0]
+
+
+def edges_of(tasks: list[dict[str, Any]]) -> dict[str, set[str]]:
+    """The graph as the server shows it: by stage, the stages its arguments came from.
+
+    Prefect knows a result by its address. The chunks are the one result that is let go while the exam goes on, and that no
+    stage is given: an edge from them says that their address was taken again.
+    """
+    names = {task["id"]: stage_of(task) for task in tasks}
+    came_from = {stage_of(task): [one for several in task["task_inputs"].values() for one in several] for task in tasks}
+    return {stage: {names[one["id"]] for one in inputs} - {"chunk"} for stage, inputs in came_from.items()}
 
 
 def a_verdict_event(api: str) -> dict[str, Any]:
@@ -157,6 +199,53 @@ def test_a_block_with_retries_configured_runs_the_exam_once(api: str, home: Path
     assert "Blocked FAILED" in done.stdout, done.stderr[-3000:]
     assert len(list((own / "runs" / "medication").iterdir())) == 1
     assert newest(api, "flow_runs")[0]["run_count"] == 1
+
+
+WALKED = """
+from dataclasses import dataclass, fields
+from prefect import flow, task
+from kbgate.tasks import stages
+
+LOOKS = []
+
+@dataclass(frozen=True)
+class Watched:
+    id: str
+    def __getattribute__(self, name):
+        LOOKS.append(name)
+        return object.__getattribute__(self, name)
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    cards: dict[str, Watched]
+
+def load():
+    return Cards({f"c{n}": Watched(f"c{n}") for n in range(10_000)})
+
+def count(cards, also):
+    return len(cards.cards) + len(also.cards)
+
+def looks_of(counting):
+    @flow
+    def body():
+        cards = stages.stage("load watched cards", load)()
+        LOOKS.clear()
+        assert counting(cards, also=cards) == 20_000
+        return len(LOOKS)
+    return body()
+
+print("bare", looks_of(task(count)) >= 10_000, "stage", looks_of(stages.stage("count watched cards", count)))
+"""
+
+
+def test_a_stage_that_is_given_ten_thousand_records_is_not_walked(api: str, tmp_path: Path) -> None:
+    """Records that notice being looked at: a bare task looks at each, a stage at none and yet says where they came from."""
+    environment = {**os.environ, "PREFECT_API_URL": api, "PREFECT_HOME": str(tmp_path / "prefect")}
+    command = [sys.executable, "-c", WALKED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.split() == ["bare", "True", "stage", "0"], done.stdout + done.stderr[-3000:]
+    tasks = tasks_of(api, newest(api, "flow_runs")[0], 2)
+    assert edges_of(tasks) == {"load watched cards": set(), "count watched cards": {"load watched cards"}}
 
 
 FOREIGN = """

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from kbgate.reports.render import render_markdown, safe_text
 from kbgate.tasks.findings import Diagnosis, Doubt, Finding, Group, Pattern
-from kbgate.tasks.runs.runfiles import verdict_document
+from kbgate.tasks.runs.document import verdict_document
 from tests.exams import Desk, filler
 
 GOLDEN = Path(__file__).parent / "report.golden.md"
@@ -128,6 +128,43 @@ def test_a_gated_figure_without_a_cut_off_shows_its_limit(desk: Desk) -> None:
     lines = render_markdown(evaluation, verdict_document(evaluation)).splitlines()
     assert any(line.startswith("| latency_p50 |") and "≤ 50 (critical)" in line for line in lines)
     assert any(line.startswith("| gold_excluded |") and "≤ 0.1 (critical)" in line for line in lines)
+
+
+@pytest.mark.parametrize(("by", "value", "other"), [("attack", "negation", "distractor"), ("intent", "dosage", "side effects")])
+def test_attack_and_intent_are_told_apart_and_may_be_limited(by: str, value: str, other: str, desk: Desk) -> None:
+    """Each label has rows of its own in the report, and a `[[slice]]` by it speaks where the whole would not."""
+    for n in range(40):
+        desk.case(f"q{n:02d}", **{by: value if n < 4 else other})
+    desk.case("plain")
+    rankings = dict.fromkeys(("plain", *(f"q{n:02d}" for n in range(40))), HIT)
+    desk.settings += f'[[slice]]\nby = "{by}"\nmetric = "contract"\ntolerance = 0.1\nmin_n = 2\nlevel = "critical"\n'
+    desk.gates = "contract = {tolerance = 0.5}\nnewly_failing = {ceiling = 1}"
+    desk.accept(rankings)
+    evaluation = desk.evaluation({**rankings, "q00": MISS})
+    reasons = [(reason.check, reason.level, reason.sentence) for reason in evaluation.verdict.reasons]
+    (told,) = [(level, sentence) for check, level, sentence in reasons if check == "slices"]
+    assert told[0] == "critical"
+    assert told[1].startswith(f"{by}={value}: contract@3 fell by 0.250 (1.000 to 0.750")
+    assert evaluation.exit_code == 1
+    sections = render_markdown(evaluation, verdict_document(evaluation)).split("\n## ")
+    (section,) = [part for part in sections if part.startswith(f"By {by}\n")]
+    rows = [line for line in section.splitlines() if "| contract@3 |" in line]
+    assert rows == [
+        f"| {name} | contract@3 | 1.000 | {now} | {n}{'' if n.endswith('36') else ' (indicative, not tested)'} |"
+        for name, now, n in sorted(
+            [(value, "0.750 | -0.250", "4"), (other, "1.000 | +0.000", "36"), ("not said", "1.000 | +0.000", "1")]
+        )
+    ]
+    assert f"| {by}={value} | contract@3 | 1.000 | 0.750 | -0.250 | 4 |" in "\n".join(sections)
+
+
+def test_a_label_that_no_case_bears_has_no_table(desk: Desk) -> None:
+    desk.case("a")
+    desk.case("b", attack="negation")
+    desk.accept({"a": HIT, "b": HIT})
+    report = render(desk, {"a": HIT, "b": HIT})
+    assert "## By attack" in report
+    assert "## By intent" not in report
 
 
 def test_a_diagnosis_that_could_not_be_made_says_so(desk: Desk) -> None:

@@ -6,8 +6,11 @@ from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 from kbgate.tasks.errors import named
 
+_SMALL = 100
+"""Culprits up to which each is tried for whether it can be spared."""
 
-@cause("displaced", order=160, verb="displaced by")
+
+@cause("displaced", after="card_changed", verb="displaced by")
 def displaced(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """Documents that are new or changed since the baseline stand above the card."""
     above = newcomers_above(missing, lab)
@@ -15,7 +18,7 @@ def displaced(missing: Missing, lab: Laboratory) -> Confirmed | None:
     if not proof:
         return None
     rank = lab.ask(missing.case, lab.undone(proof)).rank(missing.gold)
-    undone = "without them" if not any(card in lab.known_then for card in proof) else "without what is new, and changes undone,"
+    undone = "without them" if all(lab.is_new(card) for card in proof) else "without what is new, and changes undone,"
     others = len(above) - len(proof)
     more = f" ({others} more new or changed cards stand above it)" if others else ""
     return Confirmed(f"displaced by {named(proof)}{more}; {undone} '{missing.gold}' stands at {rank}", tuple(proof))
@@ -25,9 +28,9 @@ def newcomers_above(missing: Missing, lab: Laboratory) -> list[str]:
     """The new or changed cards that stand above the gold now, in rank order; none where the gold is not there to stand."""
     if missing.gold not in lab.cards:
         return []
-    ranking = [card for card, _ in lab.ask(missing.case).hits]
-    place = ranking.index(missing.gold) if missing.gold in ranking else len(ranking)
-    return [card for card in ranking[:place] if card in lab.came and card != missing.gold]
+    hits = lab.ask(missing.case).hits
+    rank = hits.rank(missing.gold) or len(hits) + 1
+    return [card for card in hits.ids[: rank - 1] if card in lab.newcomers and card != missing.gold]
 
 
 def smallest_part(missing: Missing, lab: Laboratory, above: list[str]) -> list[str]:
@@ -48,6 +51,3 @@ def smallest_part(missing: Missing, lab: Laboratory, above: list[str]) -> list[s
         if rest and lab.brings_back(missing.case, missing.gold, lab.undone(rest)):
             tried = rest
     return tried
-
-
-_SMALL = 100

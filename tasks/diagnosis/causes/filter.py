@@ -7,10 +7,10 @@ from kbgate.tasks.diagnosis.laboratory import FILTER, Laboratory
 from kbgate.tasks.records import canonical
 
 
-@cause("filter", order=120, changed=("case", "kb"))
+@cause("filter", after="label", changed=("case", "kb"))
 def filter_(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The question's filter excludes the card that answers it."""
-    written = lab.cases[missing.case]["filter"]
+    written = lab.cases[missing.case].filter
     if missing.gold not in lab.cards or FILTER not in lab.hides(missing.case, missing.gold):
         return None
     lift = frozenset({FILTER})

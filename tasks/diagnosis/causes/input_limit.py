@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 from kbgate.tasks.diagnosis.limits import cut_off
 
 
-@cause("input_limit", order=130, changed=("card", "chunking", "embedding"))
+@cause("input_limit", after="filter", changed=("card", "chunking", "embedding"))
 def input_limit(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The model cuts off the part of the card that answers."""
     if missing.gold not in lab.cards:
         return None
-    own = set(lab.material.members.loc[lab.material.members["card"] == missing.gold, "row"])
-    texts = lab.material.rows.loc[lab.material.rows["id"].isin(own), "text"].tolist()
-    limit, tails = cut_off(lab.material.model, lab.suite.embedding.passage_prefix, texts)
+    limit, tails = cut_off(lab.material.model, lab.suite.embedding.passage_prefix, lab.texts_of(missing.gold))
     if not any(tails):
         return None
-    card = lab.cards[missing.gold]
-    change = lab.added({**card, "title": "", "description": "", "text": "\n\n".join(t for t in tails if t)})
+    unread = "\n\n".join(tail for tail in tails if tail)
+    change = lab.added(dataclasses.replace(lab.cards[missing.gold], title="", description="", text=unread))
     if not lab.brings_back(missing.case, missing.gold, change):
         return None
     rank = lab.ask(missing.case, change).rank(missing.gold)

@@ -2,52 +2,63 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import ACCESS, FILTER, Laboratory
-from kbgate.tasks.predicates import store_fields
+from kbgate.tasks.domain import Card, Predicate
+from kbgate.tasks.predicates import parts_of, store_fields
 
 LIFTED = frozenset({FILTER, ACCESS})
-_LABELS = ("language", "tier", "domain", "topics", "valid_from", "valid_until", "metadata")
 
 
-@cause("label", order=110, changed=("card",))
+@cause("label", after="validity", changed=("card",))
 def label(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """A label of the card was changed, and a filter or an access rule hides it now."""
     if not missing.stood or missing.gold not in lab.cards or not lab.hides(missing.case, missing.gold) & LIFTED:
         return None
     case, card, old = lab.cases[missing.case], lab.cards[missing.gold], lab.as_it_was(missing.gold)
-    asked = sorted({name for part in ("filter", "entitled") for name in fields_of(case[part])})
+    asked = sorted({name for predicate in (case.filter, case.entitled) for name in fields_of(predicate)})
     now = store_fields(card, lab.suite.kb.filterable)
     if old is None:
-        told = ", ".join(f"{name} is {now.get(name)!r}" for name in asked)
-        back, rank = _lifted(missing, lab)
+        labels = ", ".join(f"{name} is {now.get(name)!r}" for name in asked)
+        back = lab.brings_back(missing.case, missing.gold, lift=LIFTED)
+        rank = lab.ask(missing.case, lift=LIFTED).rank(missing.gold)
         how = "with the filter lifted"
     else:
         then = store_fields(old, lab.suite.kb.filterable)
         turned = [name for name in asked if now.get(name) != then.get(name)]
         if not turned:
             return None
-        told = ", ".join(f"{name} was {then.get(name)!r} and is {now.get(name)!r}" for name in turned)
-        change = lab.replaced({**card, **{name: old[name] for name in _LABELS}})
+        labels = ", ".join(f"{name} was {then.get(name)!r} and is {now.get(name)!r}" for name in turned)
+        change = lab.replaced(labelled_as(old, card))
         back, rank = lab.brings_back(missing.case, missing.gold, change), lab.ask(missing.case, change).rank(missing.gold)
         how = "labelled as before"
-    sentence = f"'{missing.gold}' is hidden by its labels ({told}); {how} it stands at {rank or 'no rank'}"
+    sentence = f"'{missing.gold}' is hidden by its labels ({labels}); {how} it stands at {rank or 'no rank'}"
     return Confirmed(sentence, (missing.gold,), back)
 
 
-def _lifted(missing: Missing, lab: Laboratory) -> tuple[bool, int | None]:
-    rank = lab.ask(missing.case, lift=LIFTED).rank(missing.gold)
-    return lab.brings_back(missing.case, missing.gold, lift=LIFTED), rank
+def labelled_as(old: Card, card: Card) -> Card:
+    """A card with all that filters look at as another one has it."""
+    return dataclasses.replace(
+        card,
+        language=old.language,
+        tier=old.tier,
+        domain=old.domain,
+        topics=old.topics,
+        valid_from=old.valid_from,
+        valid_until=old.valid_until,
+        metadata=old.metadata,
+    )
 
 
-def fields_of(predicate: Any) -> Iterator[str]:
+def fields_of(predicate: Predicate | None) -> Iterator[str]:
     """The fields a predicate looks at."""
-    for key, condition in (predicate or {}).items():
-        if key in ("$and", "$or"):
-            for part in condition:
-                yield from fields_of(part)
-        else:
-            yield key
+    if not predicate:
+        return
+    joined, parts = parts_of(predicate)
+    if not joined:
+        yield from predicate
+    for part in parts:
+        yield from fields_of(part)

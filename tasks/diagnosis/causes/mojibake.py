@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
 
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
+from kbgate.tasks.domain import Card
 
-_TEXTS = ("title", "description", "text")
 
-
-@cause("mojibake", order=40, changed=("card",))
+@cause("mojibake", after="settings", changed=("card",))
 def mojibake(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card's text was decoded with the wrong character set."""
     if missing.gold not in lab.cards or not is_broken(lab.cards[missing.gold]):
@@ -21,24 +19,34 @@ def mojibake(missing: Missing, lab: Laboratory) -> Confirmed | None:
         return None
     card = lab.cards[missing.gold]
     mended = _mended(card)
-    change = lab.replaced({**card, **mended})
+    change = lab.replaced(mended)
     if not lab.brings_back(missing.case, missing.gold, change):
         return None
-    broken = next(name for name in _TEXTS if mended[name] != card[name])
-    place = next(at for at, (one, other) in enumerate(zip(card[broken], mended[broken], strict=False)) if one != other)
-    shown = card[broken][max(place - 10, 0) : place + 10].replace("\n", " ")
+    texts = (
+        ("title", card.title, mended.title),
+        ("description", card.description, mended.description),
+        ("text", card.text, mended.text),
+    )
+    name, broken, whole = next(text for text in texts if text[1] != text[2])
+    place = next(at for at, (one, other) in enumerate(zip(broken, whole, strict=False)) if one != other)
+    shown = broken[max(place - 10, 0) : place + 10].replace("\n", " ")
     rank = lab.ask(missing.case, change).rank(missing.gold)
     return Confirmed(
-        f"the {broken} of '{missing.gold}' was decoded wrongly ('{shown}'); mended, it stands at {rank}", (missing.gold,)
+        f"the {name} of '{missing.gold}' was decoded wrongly ('{shown}'); mended, it stands at {rank}", (missing.gold,)
     )
 
 
-def is_broken(card: Mapping[str, Any]) -> bool:
+def is_broken(card: Card) -> bool:
     """Whether a card's texts were decoded with the wrong character set."""
-    return any(text != card[name] for name, text in _mended(card).items())
+    return _mended(card) != card
 
 
-def _mended(card: Mapping[str, Any]) -> dict[str, str]:
-    import ftfy
+def _mended(card: Card) -> Card:
+    from ftfy import fix_encoding
 
-    return {name: ftfy.fix_encoding(card[name]) for name in _TEXTS}
+    return dataclasses.replace(
+        card,
+        title=fix_encoding(card.title),
+        description=fix_encoding(card.description),
+        text=fix_encoding(card.text),
+    )

@@ -7,7 +7,7 @@ from kbgate.tasks.diagnosis.causes.removed import put_back
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 
 
-@cause("rejected", order=20)
+@cause("rejected", after="removed")
 def rejected(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card was rejected when it was read."""
     problem = lab.inputs.kb.rejected.get(missing.gold)

@@ -6,7 +6,7 @@ from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 
 
-@cause("removed", order=10)
+@cause("removed")
 def removed(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card was removed from the knowledge base."""
     if missing.gold in lab.cards or missing.gold in lab.inputs.kb.rejected:
@@ -21,5 +21,5 @@ def put_back(missing: Missing, lab: Laboratory, sentence: str) -> Confirmed:
         return Confirmed(f"{sentence}; not proven: what it was is not kept here", (missing.gold,), proven=False)
     change = lab.replaced(old)
     rank = lab.ask(missing.case, change).rank(missing.gold)
-    told = f"{sentence}; put back, it stands at {rank or 'no rank'}"
-    return Confirmed(told, (missing.gold,), lab.brings_back(missing.case, missing.gold, change))
+    outcome = f"{sentence}; put back, it stands at {rank or 'no rank'}"
+    return Confirmed(outcome, (missing.gold,), lab.brings_back(missing.case, missing.gold, change))

@@ -9,18 +9,18 @@ from kbgate.tasks.errors import InputError
 _SECTIONS = ("embedding", "retrieval")
 
 
-@cause("settings", order=30, changed=_SECTIONS)
+@cause("settings", after="rejected", changed=_SECTIONS)
 def settings(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The model, its prefixes or the way of ranking is not the baseline's."""
-    turned = {name: values for name, values in lab.turned.items() if name.split(".")[0] in _SECTIONS}
+    turned = {name: values for name, values in lab.changed_settings.items() if name.split(".")[0] in _SECTIONS}
     if not turned:
         return None
-    told = ", ".join(f"{name} was {then!r} and is {now!r}" for name, (then, now) in turned.items())
+    differences = ", ".join(f"{name} was {then!r} and is {now!r}" for name, (then, now) in turned.items())
     try:
         before = lab.under_the_baselines(*_SECTIONS)
     except InputError as error:
-        return Confirmed(f"{told}; not proven: {error.problems[0].sentence}", tuple(turned), proven=False)
+        return Confirmed(f"{differences}; not proven: {error.problems[0].sentence}", tuple(turned), proven=False)
     if before is None or not before.brings_back(missing.case, missing.gold):
         return None
     rank = before.ask(missing.case).rank(missing.gold)
-    return Confirmed(f"{told}; as it was, '{missing.gold}' stands at {rank}", tuple(turned))
+    return Confirmed(f"{differences}; as it was, '{missing.gold}' stands at {rank}", tuple(turned))

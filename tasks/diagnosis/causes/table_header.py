@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
+from kbgate.tasks.domain import Card
 
 _RULE = re.compile(r"^\s*\|?\s*:?-{2,}[-:|\s]*$", re.MULTILINE)
 
@@ -31,13 +31,13 @@ def has_table(text: str) -> bool:
     return bool(table_spans(text))
 
 
-def lost_its_header(old: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def lost_its_header(old: Card, now: Card) -> bool:
     """Whether a card has a table whose header it no longer has."""
-    both = has_table(old["text"]) and has_table(now["text"])
-    return both and bool(_RULE.search(old["text"])) and not _RULE.search(now["text"])
+    both = has_table(old.text) and has_table(now.text)
+    return both and bool(_RULE.search(old.text)) and not _RULE.search(now.text)
 
 
-@cause("table_header", order=60, changed=("card",))
+@cause("table_header", after="repeated_text", changed=("card",))
 def table_header(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card's table was cut from its header."""
     old = lab.as_it_was(missing.gold)
@@ -46,7 +46,7 @@ def table_header(missing: Missing, lab: Laboratory) -> Confirmed | None:
     now = lab.cards[missing.gold]
     if not lost_its_header(old, now):
         return None
-    change = lab.replaced({**now, "text": old["text"]})
+    change = lab.replaced(dataclasses.replace(now, text=old.text))
     if not lab.brings_back(missing.case, missing.gold, change):
         return None
     rank = lab.ask(missing.case, change).rank(missing.gold)

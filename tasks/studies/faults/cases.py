@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from random import Random
 
 from kbgate.tasks.studies.faults import Copy, Spoiled, fault
@@ -10,9 +11,10 @@ from kbgate.tasks.studies.faults import Copy, Spoiled, fault
 @fault("filter wrong", causes=("filter",))
 def filter_wrong(copy: Copy, draw: Random) -> Spoiled | None:
     """A question is asked with a filter that its answer does not satisfy."""
-    asked = [case for case in copy.cases if case["kind"] != "no_match"]
+    asked = [case for case in copy.cases if case.kind != "no_match"]
     if not asked:
         return None
     case = draw.choice(asked)
-    case["filter"] = {"domain": "archive"} if draw.random() < 0.5 else {"language": "xx"}
-    return Spoiled(case["id"], (case["id"],))
+    wrong = {"domain": "archive"} if draw.random() < 0.5 else {"language": "xx"}
+    copy.edit_case(case, dataclasses.replace(case, filter=wrong))
+    return Spoiled(case.id, (case.id,))

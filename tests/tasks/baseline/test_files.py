@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
 import shutil
 from collections.abc import Callable
@@ -11,8 +12,12 @@ import pytest
 from kbgate.tasks.baseline import files as module
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
 from kbgate.tasks.baseline.review import baseline_at, diff_baselines
+from kbgate.tasks.domain import Baseline
 from kbgate.tasks.errors import BaselineDamaged, Refused, Unmeasured
+from kbgate.tasks.records import digest
+from kbgate.tasks.schema import Anchor, Mean
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.verdicts import VerdictName
 from tests.conftest import MEDICATION, edit_lines, edit_text
 from tests.exams import Desk, filler
 
@@ -25,26 +30,47 @@ def three(desk: Desk) -> dict[str, list[str]]:
     return {"a": HIT, "b": MISS, "c": HIT}
 
 
-def read(folder: Path) -> object:
+def read(folder: Path) -> Baseline | None:
     return read_baseline(Suite(folder=folder, name="x"))
 
 
 def test_writing_what_was_read_gives_the_same_bytes(desk: Desk) -> None:
     accepted = desk.accept(three(desk))
-    there = {file.name: file.read_text() for file in desk.folder.glob("baseline*")}
-    assert module._files(accepted.summary, accepted.cases, accepted.cards) == there
-    assert set(there) == {"baseline.json", "baseline.cases.jsonl", "baseline.cards.jsonl"}
+    written = {file.name: file.read_text() for file in desk.folder.glob("baseline*")}
+    assert module._files(accepted.summary, accepted.cases, accepted.cards) == written
+    assert set(written) == {"baseline.json", "baseline.cases.jsonl", "baseline.cards.jsonl"}
+
+
+def test_the_bundled_baseline_is_written_as_it_is_read() -> None:
+    baseline = read(MEDICATION)
+    assert baseline is not None
+    written = {file.name: file.read_text(encoding="utf-8") for file in MEDICATION.glob("baseline*")}
+    assert module._files(baseline.summary, baseline.cases, baseline.cards) == written
+
+
+def test_a_baseline_that_says_less_of_its_settings_keeps_its_digest(desk: Desk) -> None:
+    """The first kbgate that wrote this schema did not write how cards become rankings."""
+    desk.accept(three(desk))
+    summary = json.loads((desk.folder / "baseline.json").read_text())
+    for name in ("settings", "pipeline"):
+        summary["provenance"].pop(name, None)
+    content = {name: value for name, value in summary.items() if name != "digests"}
+    summary["digests"]["summary"] = digest(content)
+    (desk.folder / "baseline.json").write_text(json.dumps(summary))
+    baseline = read(desk.folder)
+    assert baseline is not None
+    assert (baseline.summary.provenance.settings, baseline.summary.plain()) == ("", summary)
 
 
 def test_a_line_is_a_case_with_all_that_a_comparison_needs(desk: Desk) -> None:
     accepted = desk.accept(three(desk))
     row = accepted.cases["b"]
-    assert row["gold_ranks"] == {"c0": 5}
-    assert row["top"] == ["c1", "c2", "c3"]
-    assert row["kth"] == {"exact": 0.97}
-    assert row["scores"]["contract@3"] == 0.0
-    assert accepted.summary["means"]["contract@3"] == {"mean": 0.666667, "n": 3}
-    assert accepted.cards["c0"].keys() == {"id", "hash", "tier", "domain"}
+    assert row.gold_ranks == {"c0": 5}
+    assert row.top == ["c1", "c2", "c3"]
+    assert row.kth == {"exact": 0.97}
+    assert row.scores["contract@3"] == 0.0
+    assert accepted.summary.means["contract@3"] == Mean(mean=0.666667, n=3)
+    assert accepted.cards["c0"].plain().keys() == {"id", "hash", "tier", "domain"}
 
 
 def test_no_files_is_no_baseline(tmp_path: Path) -> None:
@@ -113,11 +139,11 @@ def test_files_that_cannot_be_trusted_are_refused(damage: Callable[[Path], None]
 ANEW = "accept anew with: kbgate baseline update"
 
 
-@pytest.mark.parametrize(("schema", "said"), [("3", "upgrade kbgate"), ("1", ANEW), ('"x"', ANEW)])
-def test_another_schema_names_the_next_command(schema: str, said: str, desk: Desk) -> None:
+@pytest.mark.parametrize(("schema", "sentence"), [("3", "upgrade kbgate"), ("1", ANEW), ('"x"', ANEW)])
+def test_another_schema_names_the_next_command(schema: str, sentence: str, desk: Desk) -> None:
     desk.accept(three(desk))
     edit_text(desk.folder / "baseline.json", '"schema": 2', f'"schema": {schema}')
-    with pytest.raises(BaselineDamaged, match=said):
+    with pytest.raises(BaselineDamaged, match=sentence):
         read(desk.folder)
 
 
@@ -130,14 +156,14 @@ def test_a_regression_is_accepted_only_knowingly_and_leaves_its_reason(desk: Des
     with pytest.raises(Refused, match=r"worse than the anchor, twice its tolerance of 0.02 is allowed"):
         desk.accept(worse, accept_regression=True)
     accepted = desk.accept(worse, accept_regression=True, anchor=True)
-    assert accepted.summary["accepted"] == {
+    assert accepted.summary.accepted.plain() == {
         "on": "2026-06-01", "reason": "a reason", "verdict": "BLOCK", "accepted_regression": ["a"],
         "in_spite_of": [
             "1 case newly failing: a",
             "contract@3 fell by 0.333 (0.667 to 0.333, 95 % interval -0.718 to +0.316); 0.02 is allowed, n = 3",
         ],
     }  # fmt: skip
-    assert desk.judge(worse).name == "PASS"
+    assert desk.judge(worse).name == VerdictName.PASS
 
 
 def test_never_from_the_subset_nor_from_an_incomplete_run_nor_without_a_reason(desk: Desk) -> None:
@@ -165,7 +191,7 @@ def test_what_could_not_be_compared_is_accepted_knowingly_or_not_at_all(desk: De
     with pytest.raises(Refused, match="the anchor holds no contract to add up falls from"):
         desk.accept(rankings, accept_regression=True)
     accepted = desk.accept(rankings, accept_regression=True, anchor=True)
-    assert accepted.summary["accepted"]["in_spite_of"] == ["top_k was 3 in the baseline and is 2 now"]
+    assert accepted.summary.accepted.in_spite_of == ["top_k was 3 in the baseline and is 2 now"]
 
 
 def test_a_vanished_gold_is_relabelled_before_anything_is_accepted(desk: Desk) -> None:
@@ -206,9 +232,9 @@ def test_a_kill_after_the_commit_point_is_finished_by_the_next_reader(
     with pytest.raises(KeyboardInterrupt):
         desk.accept({**rankings, "b": HIT})
     monkeypatch.undo()
-    found = read_baseline(Suite(folder=desk.folder, name="x"))
-    assert found is not None
-    assert found.summary["means"]["contract@3"]["mean"] == 1.0
+    finished = read_baseline(Suite(folder=desk.folder, name="x"))
+    assert finished is not None
+    assert finished.summary.means["contract@3"].mean == 1.0
     assert not (desk.folder / module._COMMIT).exists()
 
 
@@ -274,7 +300,7 @@ def test_ten_small_falls_do_not_become_a_big_one(desk: Desk) -> None:
         desk.case(case)
     desk.accept(rankings)
     for step in range(1, 11):
-        assert desk.judge(small_fall(rankings, step)).name == "PASS"
+        assert desk.judge(small_fall(rankings, step)).name == VerdictName.PASS
         if step == 3:  # 2 of 60 are 0.033; 3 are 0.050, beyond 0.040
             break
         desk.accept(small_fall(rankings, step))
@@ -283,18 +309,18 @@ def test_ten_small_falls_do_not_become_a_big_one(desk: Desk) -> None:
     with pytest.raises(Refused, match="small falls add up"):
         desk.accept(small_fall(rankings, 3), anchor=True)
     anew = desk.accept(small_fall(rankings, 3), anchor=True, accept_regression=True)
-    assert anew.cases["q00"]["anchor"] == {"contract@3": 0.0}
-    assert desk.accept(small_fall(rankings, 4)).summary["anchor"] == anew.summary["anchor"]
+    assert anew.cases["q00"].anchor == {"contract@3": 0.0}
+    assert desk.accept(small_fall(rankings, 4)).summary.anchor == anew.summary.anchor
 
 
 def test_the_first_baseline_is_the_anchor_until_another_is(desk: Desk) -> None:
     rankings = three(desk)
     first = desk.accept(rankings)
-    assert first.summary["anchor"] == {"on": "2026-06-01", "reason": "a reason", "index": "f" * 16}
-    assert first.cases["a"]["anchor"] == {"contract@3": 1.0}
+    assert first.summary.anchor == Anchor(on=dt.date(2026, 6, 1), reason="a reason", index="f" * 16)
+    assert first.cases["a"].anchor == {"contract@3": 1.0}
     desk.case("a", query="what else?")
     desk.accept(rankings, accept_regression=True)
-    assert desk.accept(rankings).cases["a"]["anchor"] is None
+    assert desk.accept(rankings).cases["a"].anchor is None
 
 
 def test_a_tolerance_the_anchor_does_not_know_needs_an_anchor(desk: Desk) -> None:
@@ -303,5 +329,5 @@ def test_a_tolerance_the_anchor_does_not_know_needs_an_anchor(desk: Desk) -> Non
     desk.gates += "\nmrr = {tolerance = 0.1}"
     with pytest.raises(Refused, match="the anchor holds no mrr to add up falls from"):
         desk.accept(rankings)
-    assert desk.accept(rankings, anchor=True).cases["a"]["anchor"] == {"contract@3": 1.0, "mrr@3": 1.0}
+    assert desk.accept(rankings, anchor=True).cases["a"].anchor == {"contract@3": 1.0, "mrr@3": 1.0}
     desk.accept(rankings)

@@ -4,44 +4,43 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from kbgate.tasks.domain import Comparison
+from kbgate.tasks.results import Compared, Comparison
+from kbgate.tasks.tables import Figure
 from tests.conftest import edit_lines, last_verdict
 from tests.exams import Desk, filler
 
 HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
 
 
-def figure(comparison: Comparison, key: str = "contract@3", part: str = "") -> pd.Series:
-    figures = comparison.figures
-    row: pd.Series = figures[(figures["metric"] == key) & (figures["slice"] == part)].iloc[0]
+def figure(comparison: Comparison, key: str = "contract@3", part: str = "") -> Compared:
+    (row,) = (row for row in comparison.figures if (row.lane, row.figure, row.slice) == ("exact", Figure.parse(key), part))
     return row
 
 
 def changes(comparison: Comparison) -> dict[str, str]:
-    return dict(zip(comparison.changes["case"], comparison.changes["change"], strict=True))
+    return {change.case.id: str(change.kind) for change in comparison.changes}
 
 
 def test_means_are_over_the_same_cases_and_say_their_n(desk: Desk) -> None:
     for name in "abcd":
         desk.case(name, language="en" if name < "c" else "es")
     desk.accept({"a": HIT, "b": HIT, "c": MISS, "d": HIT})
-    found = desk.exam({"a": HIT, "b": MISS, "c": HIT, "d": HIT}).comparison
-    row = figure(found)
-    assert (row["baseline"], row["current"], row["delta"], row["n"]) == (0.75, 0.75, 0.0, 4)
-    assert (row["wins"], row["ties"], row["losses"]) == (1, 2, 1)
-    assert figure(found, part="language=en")["delta"] == -0.5
-    assert figure(found, part="language=es")["delta"] == 0.5
-    assert changes(found) == {"b": "newly_failing", "c": "newly_passing"}
+    comparison = desk.exam({"a": HIT, "b": MISS, "c": HIT, "d": HIT}).comparison
+    row = figure(comparison)
+    assert (row.baseline, row.current, row.delta, row.n) == (0.75, 0.75, 0.0, 4)
+    assert (row.wins, row.ties, row.losses) == (1, 2, 1)
+    assert figure(comparison, part="language=en").delta == -0.5
+    assert figure(comparison, part="language=es").delta == 0.5
+    assert changes(comparison) == {"b": "newly_failing", "c": "newly_passing"}
 
 
 def test_ranks_then_and_now_are_told(desk: Desk) -> None:
     desk.case("a")
     desk.accept({"a": HIT})
-    row = desk.exam({"a": MISS}).comparison.changes.iloc[0]
-    assert (row["then"], row["now"]) == ({"c0": 1}, {"c0": 6})
+    (row,) = desk.exam({"a": MISS}).comparison.changes
+    assert (row.then, row.now) == ({"c0": 1}, {"c0": 6})
 
 
 def test_a_fall_inside_the_slack_slips_unless_the_case_is_protected(desk: Desk) -> None:
@@ -51,8 +50,8 @@ def test_a_fall_inside_the_slack_slips_unless_the_case_is_protected(desk: Desk) 
     desk.case("curated", expected=["c0", "c9"])
     both = filler("c0", "c9")
     desk.accept({"plain": HIT, "canary": HIT, "curated": both})
-    found = desk.exam({"plain": NEAR, "canary": NEAR, "curated": filler("c1", "c2", "c9", "c0")}).comparison
-    assert changes(found) == {"plain": "slipped", "canary": "newly_failing", "curated": "newly_failing"}
+    comparison = desk.exam({"plain": NEAR, "canary": NEAR, "curated": filler("c1", "c2", "c9", "c0")}).comparison
+    assert changes(comparison) == {"plain": "slipped", "canary": "newly_failing", "curated": "newly_failing"}
 
 
 def test_new_removed_and_edited_cases_are_listed_and_never_averaged_in(desk: Desk) -> None:
@@ -62,12 +61,12 @@ def test_new_removed_and_edited_cases_are_listed_and_never_averaged_in(desk: Des
     desk.cases = [c for c in desk.cases if c["id"] != "q00"]
     desk.case("q01", query="asked otherwise?")
     desk.case("new")
-    found = desk.exam({**{f"q{n:02d}": HIT for n in range(2, 20)}, "q01": MISS, "new": MISS}).comparison
-    assert (found.new, found.removed, found.edited) == (("new",), ("q00",), ("q01",))
-    assert figure(found)["n"] == 18
-    assert figure(found)["delta"] == 0
-    assert changes(found) == {"q01": "newly_failing", "new": "unbaselined_failing"}
-    assert found.incomparable == ()
+    comparison = desk.exam({**{f"q{n:02d}": HIT for n in range(2, 20)}, "q01": MISS, "new": MISS}).comparison
+    assert (comparison.new, comparison.removed, comparison.edited) == (("new",), ("q00",), ("q01",))
+    assert figure(comparison).n == 18
+    assert figure(comparison).delta == 0
+    assert changes(comparison) == {"q01": "newly_failing", "new": "unbaselined_failing"}
+    assert comparison.incomparable == ()
 
 
 def test_gold_that_its_asker_may_no_longer_see_is_a_loss(desk: Desk) -> None:
@@ -76,17 +75,17 @@ def test_gold_that_its_asker_may_no_longer_see_is_a_loss(desk: Desk) -> None:
     desk.case("b", gold="c1")
     desk.accept({"a": ["c0"], "b": filler("c1")})
     desk.cards[0]["tier"] = "gold"
-    found = desk.exam({"a": [], "b": filler("c1")}).comparison
-    assert changes(found) == {"a": "newly_failing"}
-    assert (figure(found)["current"], figure(found)["n"]) == (0.5, 2)
+    comparison = desk.exam({"a": [], "b": filler("c1")}).comparison
+    assert changes(comparison) == {"a": "newly_failing"}
+    assert (figure(comparison).current, figure(comparison).n) == (0.5, 2)
 
 
 def test_without_a_baseline_the_figures_stand_alone(desk: Desk) -> None:
     desk.case("a")
-    found = desk.exam({"a": HIT}).comparison
-    assert figure(found)["current"] == 1.0
-    assert pd.isna(figure(found)["baseline"])
-    assert found.changes.empty
+    comparison = desk.exam({"a": HIT}).comparison
+    assert figure(comparison).current == 1.0
+    assert figure(comparison).baseline is None
+    assert not comparison.changes
 
 
 @pytest.mark.parametrize(("settings", "said"), [("top_k = 5\nk_values = [1, 3]", "top_k was 3 in the baseline and is 5 now")])
@@ -94,18 +93,18 @@ def test_a_changed_k_cannot_be_compared(settings: str, said: str, desk: Desk) ->
     desk.case("a")
     desk.accept({"a": HIT})
     desk.settings = settings
-    found = desk.exam({"a": HIT}).comparison
-    assert said in found.incomparable
-    assert pd.isna(figure(found, "contract@5")["baseline"])
+    comparison = desk.exam({"a": HIT}).comparison
+    assert said in comparison.incomparable
+    assert figure(comparison, "contract@5").baseline is None
 
 
 def test_a_fast_run_is_compared_with_the_same_rows(desk: Desk) -> None:
     for name in "abcd":
         desk.case(name)
     desk.accept({"a": HIT, "b": MISS, "c": HIT, "d": HIT})
-    found = desk.exam({"a": HIT, "b": MISS}, mode="fast").comparison
-    assert (figure(found)["baseline"], figure(found)["n"]) == (0.5, 2)
-    assert found.removed == ()
+    comparison = desk.exam({"a": HIT, "b": MISS}, mode="fast").comparison
+    assert (figure(comparison).baseline, figure(comparison).n) == (0.5, 2)
+    assert comparison.removed == ()
 
 
 def test_lanes_are_compared_only_over_the_same_cases(medication: Path, kbgate: Callable[..., int], home: Path) -> None:

@@ -94,14 +94,14 @@ def test_every_mistake_of_a_review_is_told_and_nothing_is_written(
 ) -> None:
     kbgate("evaluate", suite)
     before = (suite / "golden.jsonl").read_text()
-    for answers, said in (
+    for answers, complaint in (
         ({"same": "perhaps"}, "same: found 'perhaps'; write yes, no or nothing"),
         ({"same": "yes", "case": "scoter"}, "unknown case 'scoter'; did you mean 'scooter'"),
         ({"same": "yes", "candidate": "permt"}, "unknown card 'permt'; did you mean 'permit'"),
         ({"same": "yes", "gold": "lift"}, "'lift' is no gold of case 'scooter'"),
     ):
         assert kbgate("import-labels", suite, fill(review(home), tmp_path / "odd.csv", **answers)) == 2
-        assert f"odd.csv:2: {said}" in capsys.readouterr().err
+        assert f"odd.csv:2: {complaint}" in capsys.readouterr().err
     assert (suite / "golden.jsonl").read_text() == before
 
 
@@ -139,7 +139,7 @@ def test_evidence_is_left_to_a_person(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "complaint"),
     [
         ("", "holds no row"),
         ("case,gold,candidate,same\n", "holds no row"),
@@ -148,12 +148,12 @@ def test_evidence_is_left_to_a_person(
     ],
 )
 def test_what_is_no_review_is_refused(
-    text: str, said: str, suite: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, complaint: str, suite: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (suite / "golden.jsonl").read_bytes()
     (tmp_path / "odd.csv").write_text(text)
     assert kbgate("import-labels", suite, tmp_path / "odd.csv") == 2
-    assert said in capsys.readouterr().err
+    assert complaint in capsys.readouterr().err
     assert (suite / "golden.jsonl").read_bytes() == before
 
 

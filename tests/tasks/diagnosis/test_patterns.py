@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import datetime as dt
 
 import pytest
+from pydantic import JsonValue
 
 from kbgate.tasks.diagnosis.patterns import patterns_of
-from kbgate.tasks.domain import Exam
+from kbgate.tasks.domain import Mode
 from kbgate.tasks.findings import Finding
 from kbgate.tasks.index.fingerprint import pipeline_of
+from kbgate.tasks.runs.history import SCHEMA, HistoryLine
+from kbgate.tasks.runs.parts import PastMean
+from kbgate.tasks.schema import Counts, Fingerprints
+from kbgate.tasks.verdicts import Code, Exam, VerdictName
 from tests.exams import Desk, filler
 
 
-def found(cases: list[str], cause: str = "displaced", culprit: str = "new") -> list[Finding]:
-    return [Finding(case, "c0", cause, "said", True, (culprit,)) for case in cases]
+def findings(cases: list[str], cause: str = "displaced", culprit: str = "new") -> list[Finding]:
+    return [Finding(case, "c0", cause, "a sentence", True, (culprit,)) for case in cases]
 
 
-def names(exam: Exam, findings: list[Finding], lines: list[dict[str, Any]] | None = None) -> dict[str, str]:
-    return {pattern.name: pattern.sentence for pattern in patterns_of(exam, findings, lines or [])}
+def names(exam: Exam, of: list[Finding], history: list[HistoryLine] | None = None) -> dict[str, str]:
+    return {pattern.name: pattern.sentence for pattern in patterns_of(exam, of, history or [])}
+
+
+def line(mean: float) -> HistoryLine:
+    """A run of the suite by its contract."""
+    return HistoryLine(
+        schema=SCHEMA,
+        suite="desk",
+        run="20260601T023000Z-abcdef",
+        time=dt.datetime(2026, 6, 1, 2, 30, tzinfo=dt.UTC),
+        mode=Mode.FULL,
+        method="exact",
+        verdict=VerdictName.PASS,
+        exit_code=0,
+        code=Code.NONE,
+        fingerprints=Fingerprints(index="f" * 16, golden="f" * 16, policy="f" * 16),
+        kb="f" * 16,
+        as_of=dt.date(2026, 6, 1),
+        counts=Counts(cards=12, chunks=12, rows=12, cases=12),
+        newly_failing=[],
+        newly_passing=[],
+        means={"contract@3": PastMean(mean=mean, n=12)},
+    )
 
 
 @pytest.fixture
@@ -36,48 +63,50 @@ def test_no_finding_makes_no_pattern(exam: Exam) -> None:
 
 
 def test_two_failures_are_no_pattern(exam: Exam) -> None:
-    assert set(names(exam, found(["q00", "q01"], "unknown"))) == {"drift"}
+    assert set(names(exam, findings(["q00", "q01"], "unknown"))) == {"drift"}
 
 
 def test_a_whole_domain(exam: Exam) -> None:
-    told = names(exam, found(["q00", "q01", "q02", "q03"], "settings"))
-    assert told["domain"] == "4 of 4 cases of domain 'travel' fell"
-    assert "domain" not in names(exam, found(["q05", "q06", "q07"], "settings"))
+    sentences = names(exam, findings(["q00", "q01", "q02", "q03"], "settings"))
+    assert sentences["domain"] == "4 of 4 cases of domain 'travel' fell"
+    assert "domain" not in names(exam, findings(["q05", "q06", "q07"], "settings"))
 
 
 def test_only_numeric_questions(exam: Exam) -> None:
-    told = patterns_of(exam, found(["q00", "q01", "q02", "q04"], "settings"), [])
-    numeric = next(pattern for pattern in told if pattern.name == "numeric")
+    patterns = patterns_of(exam, findings(["q00", "q01", "q02", "q04"], "settings"), [])
+    numeric = next(pattern for pattern in patterns if pattern.name == "numeric")
     assert (numeric.n, numeric.share) == (4, 1.0)
     assert "tables" in numeric.look_first
-    assert "numeric" not in names(exam, found(["q00", "q08", "q09", "q10"], "settings"))
+    assert "numeric" not in names(exam, findings(["q00", "q08", "q09", "q10"], "settings"))
 
 
 def test_the_last_ingest(exam: Exam) -> None:
-    told = patterns_of(exam, [*found(["q00", "q05", "q06"]), *found(["q07"], "removed", "c1")], [])
-    ingest = next(pattern for pattern in told if pattern.name == "last_ingest")
+    patterns = patterns_of(exam, [*findings(["q00", "q05", "q06"]), *findings(["q07"], "removed", "c1")], [])
+    ingest = next(pattern for pattern in patterns if pattern.name == "last_ingest")
     assert (ingest.n, ingest.share, ingest.look_first) == (3, 0.75, "the last ingest: new")
 
 
 def test_a_fall_without_a_change_is_drift_and_one_after_a_change_is_not(desk: Desk, exam: Exam) -> None:
-    assert "drift" in names(exam, found(["q00"], "validity"))
+    assert "drift" in names(exam, findings(["q00"], "validity"))
     desk.cards[5]["text"] = "changed"
     changed = desk.exam({f"q{n:02d}": filler("c0", "c1") for n in range(12)})
-    assert "drift" not in names(changed, found(["q00"], "validity"))
+    assert "drift" not in names(changed, findings(["q00"], "validity"))
 
 
 def test_a_fall_after_a_changed_setting_is_no_drift(exam: Exam) -> None:
     assert exam.baseline is not None
-    for pipeline, drifts in ((pipeline_of(exam.suite), True), ({"chunking": {"size": 1}}, False)):
-        provenance = {**exam.baseline.summary["provenance"], "pipeline": pipeline}
-        baseline = dataclasses.replace(exam.baseline, summary={**exam.baseline.summary, "provenance": provenance})
-        told = names(dataclasses.replace(exam, baseline=baseline), found(["q00"], "lost_by_index"))
-        assert ("drift" in told) is drifts
+    otherwise: dict[str, dict[str, JsonValue]] = {"chunking": {"size": 1}}
+    for pipeline, drifts in ((pipeline_of(exam.suite), True), (otherwise, False)):
+        provenance = exam.baseline.summary.provenance.model_copy(update={"pipeline": pipeline})
+        summary = exam.baseline.summary.model_copy(update={"provenance": provenance})
+        baseline = dataclasses.replace(exam.baseline, summary=summary)
+        sentences = names(dataclasses.replace(exam, baseline=baseline), findings(["q00"], "lost_by_index"))
+        assert ("drift" in sentences) is drifts
 
 
 def test_a_slow_decline_is_told_from_one_large_step(exam: Exam) -> None:
-    def history(*means: float) -> list[dict[str, Any]]:
-        return [{"mode": "full", "means": {"contract@3": {"mean": mean, "n": 12}}} for mean in means]
+    def history(*means: float) -> list[HistoryLine]:
+        return [line(mean) for mean in means]
 
     assert "decline" in names(exam, [], history(0.90, 0.89, 0.885, 0.88, 0.87, 0.865))
     assert "decline" not in names(exam, [], history(0.90, 0.90, 0.90, 0.90, 0.90, 0.80))

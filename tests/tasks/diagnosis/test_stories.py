@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kbgate.tasks.diagnosis.diagnosis import groups_of
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked
 from kbgate.tasks.findings import Finding
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
 from kbgate.tasks.runs.archive import keep_cards
-from kbgate.tasks.studies.sitting import accept, sit
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.studies.trial import accept, trial_of
+from kbgate.tasks.tables import Hits
 from tests.conftest import MEDICATION, edit_lines, edit_text, read_lines, write_lines
 
 Edit = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -38,14 +42,14 @@ def nothing_kept(home: Path, tmp_path: Path) -> Path:
 
 
 def findings_of(folder: Path, home: Path) -> tuple[Finding, ...]:
-    sitting = sit(folder, home, 200)
-    assert sitting.trouble == ""
-    return sitting.findings
+    trial = trial_of(folder, home, 200)
+    assert trial.trouble == ""
+    return trial.findings
 
 
 def only(findings: tuple[Finding, ...], case: str) -> Finding:
-    (found,) = [finding for finding in findings if finding.case == case]
-    return found
+    (finding,) = [finding for finding in findings if finding.case == case]
+    return finding
 
 
 def change(suite: Path, card: str, **fields: Any) -> None:
@@ -106,8 +110,8 @@ def test_eighty_new_documents_push_an_old_table_from_rank_4_to_14_and_are_named(
 
 def test_a_table_without_description(suite: Path, home: Path) -> None:
     change(suite, "contraceptive-missed", description="")
-    found = findings_of(suite, home)
-    assert {(f.cause, f.gold, f.proven) for f in found} == {("no_description", "contraceptive-missed", True)}
+    findings = findings_of(suite, home)
+    assert {(f.cause, f.gold, f.proven) for f in findings} == {("no_description", "contraceptive-missed", True)}
 
 
 def test_a_table_cut_from_its_header(suite: Path, home: Path) -> None:
@@ -140,9 +144,9 @@ def test_a_label_that_no_longer_fits_the_filter(suite: Path, home: Path) -> None
 
 def test_a_card_that_expired(suite: Path, home: Path) -> None:
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
-    found = findings_of(suite, home)
-    assert {(f.cause, f.gold) for f in found} == {("validity", "literacy-spoon")}
-    assert "expired on 2026-05-31" in found[0].sentence
+    findings = findings_of(suite, home)
+    assert {(f.cause, f.gold) for f in findings} == {("validity", "literacy-spoon")}
+    assert "expired on 2026-05-31" in findings[0].sentence
 
 
 def test_a_card_that_was_removed_and_one_that_was_rejected(suite: Path, home: Path) -> None:
@@ -173,9 +177,9 @@ def test_a_text_that_was_cut_short_and_one_that_was_decoded_wrongly(suite: Path,
 @pytest.mark.slow
 def test_an_index_that_loses_what_exact_search_finds(suite: Path, home: Path) -> None:
     edit_text(suite / "suite.toml", "[gates]\n", "[index]\nmax_neighbors = 2\nef_construction = 1\nef_search = 1\n\n[gates]\n")
-    found = findings_of(suite, home)
-    lost = [finding for finding in found if finding.cause == "lost_by_index"]
-    assert len(lost) > len(found) / 2
+    findings = findings_of(suite, home)
+    lost = [finding for finding in findings if finding.cause == "lost_by_index"]
+    assert len(lost) > len(findings) / 2
     for finding in lost:
         now, exact = finding.evidence["rank now"], finding.evidence["rank by exact search"]
         assert now is None or now > 5
@@ -187,26 +191,26 @@ def test_an_index_that_loses_what_exact_search_finds(suite: Path, home: Path) ->
 def test_the_same_footer_on_every_card(suite: Path, home: Path) -> None:
     words = " ".join(read_lines(suite / "cards.jsonl")[0]["text"].split())[:300]
     edit_lines(suite / "cards.jsonl", lambda row: {**row, "text": f"{words}\n\n{row['text']}"})
-    found = findings_of(suite, home)
-    assert found
-    assert {finding.cause for finding in found} == {"repeated_text"}
-    assert "76 cards carry the same line" in found[0].sentence
+    findings = findings_of(suite, home)
+    assert findings
+    assert {finding.cause for finding in findings} == {"repeated_text"}
+    assert "76 cards carry the same line" in findings[0].sentence
 
 
 @pytest.mark.slow
 def test_chunks_too_small_to_say_anything(suite: Path, home: Path) -> None:
     edit_text(suite / "suite.toml", "[gates]\n", "[chunking]\nsize = 60\noverlap = 0\n\n[gates]\n")
-    found = findings_of(suite, home)
-    assert {finding.cause for finding in found} == {"chunk_split"}
-    assert "chunking.size was 384 and is 60" in found[0].sentence
+    findings = findings_of(suite, home)
+    assert {finding.cause for finding in findings} == {"chunk_split"}
+    assert "chunking.size was 384 and is 60" in findings[0].sentence
 
 
 @pytest.mark.slow
 def test_another_prefix(suite: Path, home: Path) -> None:
     edit_text(suite / "suite.toml", "[gates]\n", '[embedding]\nquery_prefix = "zzz zzz zzz zzz: "\n\n[gates]\n')
-    found = findings_of(suite, home)
-    assert {finding.cause for finding in found} == {"settings"}
-    assert found[0].culprits == ("embedding.query_prefix",)
+    findings = findings_of(suite, home)
+    assert {finding.cause for finding in findings} == {"settings"}
+    assert findings[0].culprits == ("embedding.query_prefix",)
 
 
 def lone(tmp_path: Path, settings: str, cards: list[dict[str, Any]], cases: list[dict[str, Any]]) -> Path:
@@ -253,6 +257,43 @@ def test_a_span_cut_by_a_chunks_border(tmp_path: Path, home: Path) -> None:
     assert "cut by a chunk's border" in finding.sentence
 
 
+@pytest.fixture
+def shared_words() -> Iterator[None]:
+    """A method that somebody brought: a card scores by the words it shares with the question."""
+
+    @retriever("shared-words", scores=ScoreKind.OTHER)
+    def connect(index: Index, suite: Suite) -> Search:
+        """Words in common."""
+
+        def search(questions: Sequence[Question], k: int) -> list[Ranked]:
+            return [Ranked(Outcome.ANSWERED, {"shared-words": ranked(question.text)}) for question in questions]
+
+        def ranked(text: str) -> Hits:
+            asked, scores = set(text.lower().split()), dict[str, float]()
+            for row, cards in zip(index.rows.texts, index.rows.cards, strict=True):
+                shared = len(asked & set(row.lower().split()))
+                scores |= {card: max(shared, scores.get(card, 0.0)) for card in cards}
+            return Hits.ranked(scores)
+
+        return search
+
+    yield
+    RETRIEVERS.remove("shared-words")
+
+
+@pytest.mark.usefixtures("shared_words")
+def test_a_method_that_somebody_brought_is_diagnosed_as_any_other(tmp_path: Path, home: Path) -> None:
+    cards = [{"id": "handbook", "text": ANSWER}, {"id": "permits", "text": RIVAL}]
+    cases = [{"id": "scooter", "query": "parking permit for electric scooters a month", "expected": ["handbook"]}]
+    folder = lone(tmp_path, '[retrieval]\nmethod = "shared-words"\n', cards, cases)
+    assert findings_of(folder, home) == ()
+    accept(folder, home)
+    keep_cards(home, "lone", load_cards(load_suite(folder)).cards)
+    write_lines(folder / "cards.jsonl", [{**cards[0], "text": "A parking"}, cards[1]])
+    finding = only(findings_of(folder, home), "scooter")
+    assert (finding.cause, finding.proven, finding.evidence["rank now"]) == ("text_lost", True, 2)
+
+
 def test_what_no_single_change_brings_back_is_unknown(tmp_path: Path, home: Path) -> None:
     cards = [{"id": "cellar", "text": FILLER}, {"id": "permits", "text": RIVAL}]
     cases = [{"id": "odd", "query": "How do I apply for a parking permit?", "expected": ["cellar"]}]
@@ -271,19 +312,19 @@ def test_a_diagnosis_that_cannot_be_made_changes_no_verdict(
     monkeypatch.setattr(diagnosis, "explain", broken)
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
     assert kbgate("evaluate", suite) == 1
-    said = capsys.readouterr().err
-    assert "BLOCK" in said
-    assert "could not be looked into (ZeroDivisionError: a rule divided by nothing)" in said
+    shown = capsys.readouterr().err
+    assert "BLOCK" in shown
+    assert "could not be looked into (ZeroDivisionError: a rule divided by nothing)" in shown
 
 
 def test_explain_tells_a_case_in_full(suite: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
     assert kbgate("explain", suite, "syrup-spoon") == 0
-    said = capsys.readouterr().out
-    assert said.startswith("syrup-spoon: Can I just use a teaspoon for my baby's syrup?\n")
-    assert "missing: literacy-spoon" in said
-    assert "validity (proven): 'literacy-spoon' expired on 2026-05-31; asked whatever the day, it stands at 1" in said
-    assert "rank at the baseline         1" in said
+    shown = capsys.readouterr().out
+    assert shown.startswith("syrup-spoon: Can I just use a teaspoon for my baby's syrup?\n")
+    assert "missing: literacy-spoon" in shown
+    assert "validity (proven): 'literacy-spoon' expired on 2026-05-31; asked whatever the day, it stands at 1" in shown
+    assert re.search(r"rank at the baseline +1 *\n", shown)
     assert kbgate("explain", suite, "syrup-spon") == 2
     assert "did you mean 'syrup-spoon'?" in capsys.readouterr().err
 
@@ -293,10 +334,10 @@ def test_the_verdict_holds_the_findings(
 ) -> None:
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
     assert kbgate("evaluate", suite, "--json") == 1
-    said = capsys.readouterr()
-    told = json.loads(said.out)["diagnosis"]
-    assert {finding["cause"] for finding in told["findings"]} == {"validity"}
-    assert "why: 3 × the card is expired or not yet valid: literacy-spoon" in said.err
+    shown = capsys.readouterr()
+    written = json.loads(shown.out)["diagnosis"]
+    assert {finding["cause"] for finding in written["findings"]} == {"validity"}
+    assert "why: 3 × the card is expired or not yet valid: literacy-spoon" in shown.err
 
 
 def test_gold_that_its_asker_may_not_see_is_told_as_hidden(
@@ -339,14 +380,14 @@ def test_an_edited_card_that_did_nothing_is_no_culprit(suite: Path, home: Path) 
         for n in range(3)
     ]  # fmt: skip
     write_lines(suite / "cards.jsonl", rows)
-    found = findings_of(suite, home)
-    assert only(found, "pressure-feel-fine").cause == "displaced"
-    lines = [group.sentence for group in groups_of(found) if group.cause == "displaced"]
+    findings = findings_of(suite, home)
+    assert only(findings, "pressure-feel-fine").cause == "displaced"
+    lines = [group.sentence for group in groups_of(findings) if group.cause == "displaced"]
     assert lines
     assert all(re.fullmatch(r"\d+ displaced by faq-.*", line) for line in lines)
-    culprits = {name for finding in found if finding.cause == "displaced" for name in finding.culprits}
+    culprits = {name for finding in findings if finding.cause == "displaced" for name in finding.culprits}
     assert culprits <= {"faq-0", "faq-1", "faq-2"}
-    assert "displaced" in {finding.cause for finding in found}
+    assert "displaced" in {finding.cause for finding in findings}
 
 
 def test_evidence_that_was_edited_out_of_a_card_that_is_found(
@@ -396,8 +437,8 @@ def test_golds_that_there_was_no_time_for_are_counted(
     monkeypatch.setattr("kbgate.tasks.diagnosis.diagnosis.PATIENCE", -1.0)
     change(suite, "literacy-spoon", valid_from="", valid_until="2026-05-31")
     assert kbgate("evaluate", suite, "--json") == 1
-    told = json.loads(capsys.readouterr().out)["diagnosis"]
-    assert (told["findings"], told["left_out"]) == ([], 3)
+    written = json.loads(capsys.readouterr().out)["diagnosis"]
+    assert (written["findings"], written["left_out"]) == ([], 3)
 
 
 def test_changes_too_many_to_search_name_nobody(suite: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kbgate.tasks import registry
-from kbgate.tasks.domain import Verdict
 from kbgate.tasks.errors import InputError
-from kbgate.tasks.registry import METRICS, RETRIEVERS, Metric
+from kbgate.tasks.gate import CHECKS, GATED, judge
+from kbgate.tasks.metrics import METRICS, Metric
+from kbgate.tasks.retrieval import RETRIEVERS
+from kbgate.tasks.tables import Figure
+from kbgate.tasks.verdicts import Level, Verdict
 from tests.conftest import edit_text
 from tests.exams import Desk, filler
 
@@ -135,13 +138,11 @@ def test_questions_that_failed_are_counted_and_never_leave_a_denominator(
     desk.accept(rankings)
     desk.gates = "contract = {tolerance = 1.0}"
     exam = desk.exam({**rankings, **{f"q{n:02d}": outcome for n in range(failed)}})
-    from kbgate.tasks.gate import judge
-
     verdict = judge(exam)
     assert (verdict.name, verdict.exit_code) == (name, code)
     assert f"{failed} of 20 cases could not be measured ({failed} {outcome})" in verdict.reasons[0].sentence
-    own = exam.scores.figures[exam.scores.figures["metric"] == "contract@3"]
-    assert (len(own), own["value"].sum()) == (20, 20 - failed)
+    contracts = exam.scores.of("exact")[Figure("contract", 3)]
+    assert (len(contracts), sum(contracts.values())) == (20, 20 - failed)
 
 
 def test_a_case_missing_from_the_run_is_an_error(desk: Desk) -> None:
@@ -277,7 +278,7 @@ def test_a_metric_of_another_version_or_gone_is_incomparable(desk: Desk, monkeyp
     rankings = cases(desk)
     desk.accept(rankings)
     old = METRICS["ndcg"]
-    monkeypatch.setitem(METRICS._load(), "ndcg", Metric(**{**vars(old), "version": 2}))
+    monkeypatch.setitem(METRICS._load(), "ndcg", dataclasses.replace(old, version=2))
     verdict = desk.judge(rankings)
     assert (verdict.name, verdict.code) == ("INCONCLUSIVE", "incomparable")
     assert "metric ndcg was version 1 in the baseline and is version 2 now" in said(verdict)
@@ -321,14 +322,7 @@ def test_a_suite_with_one_case(desk: Desk) -> None:
 
 
 def test_every_check_and_level_is_known() -> None:
-    assert {check.level for check in registry.CHECKS.values()} <= {
-        "error",
-        "critical",
-        "supporting",
-        "inconclusive",
-        "advisory",
-        "gated",
-    }
+    assert {str(check.level) for check in CHECKS.values()} <= {*Level, GATED}
 
 
 def test_an_index_that_loses_what_exact_search_finds_is_named_so(

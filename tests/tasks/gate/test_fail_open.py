@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import json
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,18 +13,21 @@ import numpy as np
 import pytest
 
 from kbgate.tasks.baseline.files import write_baseline
-from kbgate.tasks.comparison.compare import compare
-from kbgate.tasks.comparison.scoring import score
-from kbgate.tasks.domain import Index, Outcome, Question, Ranked, Verdict
+from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.domain import GoldenSet, Index, Inputs, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import InputError, KbgateError, Refused, Unmeasured
 from kbgate.tasks.gate import judge
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.store import build_rows, ingest, temporary_store
+from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.production.promotion import check_verdict
-from kbgate.tasks.registry import METRICS, RETRIEVERS, Retriever, Search
+from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search
 from kbgate.tasks.retrieval.run import retrieve
-from kbgate.tasks.runs.runfiles import seal_of, verdict_document
+from kbgate.tasks.runs.document import verdict_document
+from kbgate.tasks.runs.runfiles import sealed, text_of
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import Figure, Hits
+from kbgate.tasks.verdicts import Exam, Verdict
 from tests.conftest import edit_text, read_lines, write_lines
 from tests.exams import Desk, filler
 
@@ -60,11 +62,19 @@ def without(desk: Desk, answers: Answers, *cases: str) -> Answers:
     return {case: given for case, given in answers.items() if case not in cases}
 
 
-def spoil_exam(desk: Desk, answers: Answers, **columns: Any) -> Verdict:
+def spoil_exam(desk: Desk, answers: Answers, value: float) -> Verdict:
+    """One figure of one case is no number."""
     exam = desk.exam(answers)
-    figures = exam.scores.figures.copy()
-    figures.loc[figures.index[:1], "value"] = columns["value"]
-    return judge(dataclasses.replace(exam, scores=dataclasses.replace(exam.scores, figures=figures)))
+    table = exam.scores.of("exact")
+    values = table.values.copy()
+    values[tuple(np.argwhere(table.defined)[0])] = value
+    lanes = {**exam.scores.lanes, "exact": dataclasses.replace(table, values=values)}
+    return judge(dataclasses.replace(exam, scores=dataclasses.replace(exam.scores, lanes=lanes)))
+
+
+def inputs_of(exam: Exam, suite: Suite) -> Inputs:
+    """The inputs an exam was made from, with other settings."""
+    return Inputs(suite, exam.kb, GoldenSet(exam.golden), exam.baseline, exam.vanished)
 
 
 def baseline_without_a_case(desk: Desk, answers: Answers) -> Verdict:
@@ -175,8 +185,8 @@ def acceptance(desk: Desk, answers: Answers, text: str, failing: int) -> Verdict
 def searched(desk: Desk, answers: Answers, fault: str, cases: int) -> Verdict:
     """The exam of a retriever that spoils what it answers to the first cases, checked as every retriever's answers are."""
     exam = desk.exam(answers)
-    rows, members = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
-    index, order = Index(rows, members, np.zeros((len(rows), 2), np.float32), "", ""), exam.golden["id"].tolist()
+    rows = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
+    index, order = Index(rows, np.zeros((len(rows), 2), np.float32)), list(exam.golden)
 
     def connect(index: Index, suite: Suite) -> Search:
         def search(questions: Sequence[Question], k: int) -> list[Ranked]:
@@ -185,15 +195,13 @@ def searched(desk: Desk, answers: Answers, fault: str, cases: int) -> Verdict:
 
         return search
 
-    part = Retriever("spoiled", connect)
+    part = Retriever("spoiled", connect, ScoreKind.OTHER)
     method = exam.suite.retrieval.model_copy(update={"method": "spoiled", "timeout_s": 0.5})
     suite = exam.suite.model_copy(update={"retrieval": method})
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(RETRIEVERS._load(), "spoiled", part)
-        run = retrieve(suite, index, exam.golden, np.zeros((COUNT, 2), np.float32), desk.today, "full")
-        scores = score(suite, exam.kb, exam.golden, run, exam.baseline)
-        comparison = compare(suite, exam.golden, exam.golden, run, scores, exam.baseline)
-        return judge(dataclasses.replace(exam, suite=suite, run=run, scores=scores, comparison=comparison))
+        run = retrieve(suite, index, exam.golden, np.zeros((COUNT, 2), np.float32), desk.today, Mode.FULL)
+        return judge(exam_of(inputs_of(exam, suite), exam.golden, run, desk.today))
 
 
 def spoil(hits: list[tuple[str, float]], fault: str) -> Ranked:
@@ -207,8 +215,8 @@ def spoil(hits: list[tuple[str, float]], fault: str) -> Ranked:
     }
     if fault == "raises":
         return Ranked(Outcome.RAISED, detail="boom")
-    found = spoiled.get(fault, hits)
-    return Ranked(Outcome.ANSWERED if found else Outcome.EMPTY, {"spoiled": found}, 900.0 if fault == "late" else 1.0)
+    pairs = spoiled.get(fault, hits)
+    return Ranked(Outcome.ANSWERED if pairs else Outcome.EMPTY, {"spoiled": Hits.of(pairs)}, 900.0 if fault == "late" else 1.0)
 
 
 def metric_version(desk: Desk, answers: Answers) -> Verdict:
@@ -228,10 +236,10 @@ def metric_gone(desk: Desk, answers: Answers) -> Verdict:
 def store_short_by_one(desk: Desk, answers: Answers) -> Verdict:
     """A store that says it holds a row less than went in."""
     exam = desk.exam(answers)
-    rows, members = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
+    rows = build_rows(exam.suite, exam.kb, chunk(exam.suite, exam.kb))
     with temporary_store("short") as store, pytest.MonkeyPatch.context() as patch:
         patch.setattr("chromadb.api.models.Collection.Collection.count", lambda self: len(rows) - 1)
-        ingest(exam.suite, rows, members, np.eye(len(rows), 8, dtype=np.float32) + 0.1, store, "short")
+        ingest(exam.suite, rows, np.eye(len(rows), 8, dtype=np.float32) + 0.1, store, "short")
     return desk.judge(answers)
 
 
@@ -244,16 +252,14 @@ def starved_index(desk: Desk, answers: Answers) -> Verdict:
     retrieval = exam.suite.retrieval.model_copy(update={"method": "dense", "candidates": 10})
     index = exam.suite.index.model_copy(update=starved)
     suite = exam.suite.model_copy(update={"retrieval": retrieval, "index": index})
-    rows, members = build_rows(suite, exam.kb, chunk(suite, exam.kb))
+    rows = build_rows(suite, exam.kb, chunk(suite, exam.kb))
     vectors = np.random.default_rng(1).normal(size=(len(rows) + COUNT, 48)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     with temporary_store("starved") as store:
-        built = ingest(suite, rows, members, vectors[: len(rows)], store, "starved")
-        run = retrieve(suite, built, exam.golden, vectors[len(rows) :], desk.today, "full")
-    scores = score(suite, exam.kb, exam.golden, run, exam.baseline)
-    figures = compare(suite, exam.golden, exam.golden, run, scores, exam.baseline)
+        built = ingest(suite, rows, vectors[: len(rows)], store, "starved")
+        run = retrieve(suite, built, exam.golden, vectors[len(rows) :], desk.today, Mode.FULL)
     # The rankings are noise; whether the index is what it should be is asked apart.
-    verdict = judge(dataclasses.replace(exam, suite=suite, run=run, scores=scores, comparison=figures))
+    verdict = judge(exam_of(inputs_of(exam, suite), exam.golden, run, desk.today))
     assert any(reason.check == "limits.fidelity" and reason.level == "critical" for reason in verdict.reasons)
     return verdict
 
@@ -261,9 +267,8 @@ def starved_index(desk: Desk, answers: Answers) -> Verdict:
 def fast_for_promotion(desk: Desk, answers: Answers) -> Verdict:
     evaluation = desk.evaluation({case: answers[case] for case in list(answers)[:50]}, "fast")
     assert evaluation.name == "PASS"
-    document = {**verdict_document(evaluation), "files": {}}
     path = desk.folder / "verdict.json"
-    path.write_text(json.dumps({**document, "seal": seal_of(document)}))
+    path.write_text(text_of(sealed(verdict_document(evaluation), {})))
     check_verdict(path, evaluation.exam.suite, evaluation.fingerprints, evaluation.started)
     return evaluation.verdict
 
@@ -398,8 +403,8 @@ def test_the_friday_story(desk: Desk) -> None:
     given: Answers = {f"q{n:03d}": MISS if n >= 192 else HIT for n in range(200)}
     desk.accept(given)
     friday = given | {"q005": MISS, "q199": HIT}
-    own = desk.exam(friday).comparison.figures.query("metric == 'contract@3' and slice == ''").iloc[0]
-    assert (own["current"], own["delta"]) == (0.96, 0.0)
+    row = desk.exam(friday).comparison.figure("exact", Figure("contract", 3))
+    assert (row.current, row.delta) == (0.96, 0.0)
     verdict = desk.judge(friday)
     assert (verdict.name, verdict.exit_code) == ("BLOCK", 1)
     assert verdict.reasons[0].sentence == "1 case newly failing: q005"
@@ -413,11 +418,10 @@ def test_the_fast_subset_opens_no_baseline(desk: Desk, answers: Answers) -> None
 
 def test_every_metric_that_judges_gold_loses_nothing(desk: Desk, answers: Answers) -> None:
     """A figure a case had and has no longer counts as the worst it could be, in both directions."""
-    figures = desk.exam(some(answers, 10, "raised")).comparison.figures
+    comparison = desk.exam(some(answers, 10, "raised")).comparison
     for part in METRICS.values():
         if part.judges_gold and part.stored:
-            row = figures.query(f"metric == '{part.key(3)}' and slice == ''").iloc[0]
-            assert row["n"] == COUNT, part.name
+            assert comparison.figure("exact", figure_at(part, 3)).n == COUNT, part.name
 
 
 def test_make_carries_no_exit_code(tmp_path: Path) -> None:

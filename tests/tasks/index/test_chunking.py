@@ -4,14 +4,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbgate.tasks.domain import KnowledgeBase
-from kbgate.tasks.index.chunking import chunk, recursive, whole
-from kbgate.tasks.registry import CHUNKERS
+from kbgate.tasks.domain import Card, KnowledgeBase
+from kbgate.tasks.index.chunking import CHUNKERS, chunk, recursive, whole
 from kbgate.tasks.settings import Chunking, Embedding, Suite
 
 TEXTS = st.text(st.sampled_from("ab.! \n\té中"), max_size=300)
@@ -61,11 +59,11 @@ def test_a_word_longer_than_a_chunk_is_cut_hard() -> None:
 
 @pytest.mark.parametrize("method", list(CHUNKERS))
 def test_every_method_handles_nothing(method: str) -> None:
-    assert all(start <= end for start, end in CHUNKERS[method]("", 32, 4))
+    assert all(start <= end for start, end in CHUNKERS[method].split("", 32, 4))
 
 
 def kb(**fields: Any) -> KnowledgeBase:
-    return KnowledgeBase(pd.DataFrame([{"id": "c", "title": "", "description": "", "text": "", **fields}]))
+    return KnowledgeBase({"c": Card(**{"id": "c", "title": "", "text": "", **fields})})
 
 
 def suite(**fields: Any) -> Suite:
@@ -74,19 +72,19 @@ def suite(**fields: Any) -> Suite:
 
 def test_title_and_description_stand_in_the_first_chunk_alone() -> None:
     chunks = chunk(suite(), kb(title="Title", text="One sentence of text here. Another sentence of it."))
-    assert chunks["id"].tolist() == ["c::00", "c::01"]
-    assert chunks["text"].tolist() == ["Title\nOne sentence of text here.", "Another sentence of it."]
+    assert chunks.ids == ("c::00", "c::01")
+    assert chunks.texts == ("Title\nOne sentence of text here.", "Another sentence of it.")
     described = chunk(suite(), kb(title="T", description="D", text="x"))
-    assert described["text"].tolist() == ["T\nD\nx"]
+    assert described.texts == ("T\nD\nx",)
 
 
 def test_a_card_that_is_only_a_title_can_still_be_found() -> None:
     chunks = chunk(suite(), kb(title="Only a title"))
-    assert chunks[["id", "start", "end", "text"]].to_numpy().tolist() == [["c::00", 0, 0, "Only a title"]]
+    assert (chunks.ids, chunks.starts, chunks.ends, chunks.texts) == (("c::00",), (0,), (0,), ("Only a title",))
 
 
 def test_spans_point_into_the_text_and_braces_are_only_text() -> None:
     text = "{title} {0} {chunk}"
     chunks = chunk(suite(embedding=Embedding(text="<{title}> {chunk}")), kb(title="{x}", text=text))
-    assert chunks["text"].tolist() == ["<{x}> {title} {0} {chunk}"]
+    assert chunks.texts == ("<{x}> {title} {0} {chunk}",)
     assert whole(text, 1, 0) == [(0, len(text))]

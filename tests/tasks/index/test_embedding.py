@@ -6,17 +6,28 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from kbgate.tasks.domain import Case
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.index import embedding
 from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
 from kbgate.tasks.settings import Embedding, Suite
+from kbgate.tasks.tables import Rows
 
 
 def suite(folder: Path, **settings: object) -> Suite:
     return Suite(folder=folder, name="x", embedding=Embedding(**settings))  # type: ignore[arg-type]
+
+
+def texts_as_rows(*texts: str) -> Rows:
+    names, nothing = tuple(map(str, range(len(texts)))), ((),) * len(texts)
+    return Rows(names, texts, ("",) * len(texts), ({},) * len(texts), nothing, nothing)
+
+
+def test_without_a_model_nothing_is_embedded(tmp_path: Path) -> None:
+    assert embed_rows(suite(tmp_path), None, texts_as_rows("a", "b"), tmp_path / "vectors").shape == (2, 0)
+    assert not (tmp_path / "vectors").exists()
 
 
 def test_the_default_model_is_known_by_its_weights(tmp_path: Path) -> None:
@@ -52,7 +63,7 @@ def test_weights_that_can_execute_code_are_refused(tmp_path: Path) -> None:
 def test_a_text_is_embedded_once_and_the_same_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = suite(tmp_path)
     model = identify_model(settings)
-    rows = pd.DataFrame({"text": ["blood pressure", "presión arterial", "blood pressure", ""]})
+    rows = texts_as_rows("blood pressure", "presión arterial", "blood pressure", "")
     first = embed_rows(settings, model, rows, tmp_path / "vectors")
     assert first.shape == (4, 384)
     assert np.allclose(np.linalg.norm(first, axis=1), 1, atol=1e-5)
@@ -68,7 +79,7 @@ def test_a_text_is_embedded_once_and_the_same_every_time(tmp_path: Path, monkeyp
 
 
 def test_the_batch_size_moves_no_vector_that_matters(tmp_path: Path) -> None:
-    texts = pd.DataFrame({"query": [f"question number {n} " * (n % 7 + 1) for n in range(40)]})
+    texts = {str(n): Case(str(n), f"question number {n} " * (n % 7 + 1)) for n in range(40)}
     model = identify_model(suite(tmp_path))
     one = embed_queries(suite(tmp_path, batch=1), model, texts, tmp_path / "a")
     many = embed_queries(suite(tmp_path, batch=32), model, texts, tmp_path / "b")

@@ -1,42 +1,38 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from kbgate.tasks.domain import Model
-from kbgate.tasks.index.fingerprint import golden_fingerprint, index_fingerprint, kb_fingerprint, policy_fingerprint
+from kbgate.tasks.domain import Card, Case, Model
+from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.index.fingerprint import golden_fingerprint, index_fingerprint, kb_fingerprint
 from kbgate.tasks.settings import Embedding, Gate, IndexSettings, Retrieval, Suite
+from kbgate.tasks.tables import Rows
 
 MODEL = Model("m", "w" * 64, Path())
 VERSIONS = {"chunker": 1, "analyser": 1}
+ROWS = Rows(("r1",), ("t",), ("en",), ({"tier": "gold"},), (("c::00",),), (("c",),))
 
 
 def suite(**settings: Any) -> Suite:
     return Suite(folder=Path(), name="x", **settings)
 
 
-def rows(**first: Any) -> pd.DataFrame:
-    return pd.DataFrame([{"id": "r1", "text": "t", "language": "en", "fields": {"tier": "gold"}, **first}])
-
-
-MEMBERS = pd.DataFrame([{"row": "r1", "chunk": "c::00", "card": "c"}])
-
-
 def test_the_index_is_known_by_what_is_searched() -> None:
-    same = index_fingerprint(suite(), rows(), MEMBERS, MODEL, VERSIONS)
-    assert same == index_fingerprint(suite(top_k=3, k_values=(3,), pass_mark=0.5), rows(), MEMBERS, MODEL, VERSIONS)
+    same = index_fingerprint(suite(), ROWS, MODEL, VERSIONS)
+    assert same == index_fingerprint(suite(top_k=3, k_values=(3,), pass_mark=0.5), ROWS, MODEL, VERSIONS)
     others = {
-        index_fingerprint(suite(), rows(text="u"), MEMBERS, MODEL, VERSIONS),
-        index_fingerprint(suite(), rows(fields={}), MEMBERS, MODEL, VERSIONS),
-        index_fingerprint(suite(), rows(), MEMBERS.assign(chunk="c::01"), MODEL, VERSIONS),
-        index_fingerprint(suite(), rows(), MEMBERS, Model("m", "v" * 64, Path()), VERSIONS),
-        index_fingerprint(suite(), rows(), MEMBERS, MODEL, {**VERSIONS, "chunker": 2}),
-        index_fingerprint(suite(index=IndexSettings(ef_search=10)), rows(), MEMBERS, MODEL, VERSIONS),
-        index_fingerprint(suite(embedding=Embedding(query_prefix="q: ")), rows(), MEMBERS, MODEL, VERSIONS),
+        index_fingerprint(suite(), dataclasses.replace(ROWS, texts=("u",)), MODEL, VERSIONS),
+        index_fingerprint(suite(), dataclasses.replace(ROWS, fields=({},)), MODEL, VERSIONS),
+        index_fingerprint(suite(), dataclasses.replace(ROWS, chunks=(("c::01",),)), MODEL, VERSIONS),
+        index_fingerprint(suite(), ROWS, Model("m", "v" * 64, Path()), VERSIONS),
+        index_fingerprint(suite(), ROWS, None, VERSIONS),
+        index_fingerprint(suite(), ROWS, MODEL, {**VERSIONS, "chunker": 2}),
+        index_fingerprint(suite(index=IndexSettings(ef_search=10)), ROWS, MODEL, VERSIONS),
+        index_fingerprint(suite(embedding=Embedding(query_prefix="q: ")), ROWS, MODEL, VERSIONS),
     }
-    assert len({same, *others}) == 8
+    assert len({same, *others}) == 9
 
 
 def test_the_policy_is_known_by_what_counts_as_red() -> None:
@@ -54,7 +50,9 @@ def test_the_policy_is_known_by_what_counts_as_red() -> None:
 
 
 def test_order_does_not_matter_and_content_does() -> None:
-    cases = pd.DataFrame({"id": ["a", "b"], "hash": ["1", "2"]})
-    for fingerprint in (golden_fingerprint, kb_fingerprint):
-        assert fingerprint(cases) == fingerprint(cases.iloc[::-1])
-        assert fingerprint(cases) != fingerprint(cases.assign(hash=["1", "3"]))
+    cards = {name: Card(name, "", "", hash=name * 2) for name in "ab"}
+    cases = {name: Case(name, "?", hash=name * 2) for name in "ab"}
+    assert kb_fingerprint(cards) == kb_fingerprint({name: cards[name] for name in "ba"})
+    assert golden_fingerprint(cases) == golden_fingerprint({name: cases[name] for name in "ba"})
+    assert kb_fingerprint(cards) != kb_fingerprint({**cards, "b": Card("b", "", "", hash="c")})
+    assert golden_fingerprint(cases) != golden_fingerprint({**cases, "b": Case("b", "?", hash="c")})

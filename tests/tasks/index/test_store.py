@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kbgate.tasks.domain import KnowledgeBase
@@ -15,19 +15,18 @@ from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.store import build_rows, ef_search, ingest, open_search, reopen, temporary_store
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.settings import Chunking, IndexSettings, Suite
+from kbgate.tasks.tables import Rows
 from tests.conftest import write_lines
 
 
-def parts(
-    folder: Path, cards: list[dict[str, Any]], **settings: Any
-) -> tuple[Suite, KnowledgeBase, pd.DataFrame, pd.DataFrame]:
+def parts(folder: Path, cards: list[dict[str, Any]], **settings: Any) -> tuple[Suite, KnowledgeBase, Rows]:
     write_lines(folder / "cards.jsonl", cards)
     suite = Suite(folder=folder, name="x", chunking=Chunking(size=40, overlap=0), **settings)
     kb = load_cards(suite)
-    return (suite, kb, *build_rows(suite, kb, chunk(suite, kb)))
+    return suite, kb, build_rows(suite, kb, chunk(suite, kb))
 
 
-def unit(rows: pd.DataFrame) -> Any:
+def unit(rows: Rows) -> Any:
     vectors = np.random.default_rng(1).standard_normal((len(rows), 16)).astype(np.float32)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
@@ -38,32 +37,30 @@ FOOTER = "Published by the board, all rights."
 def test_a_repeated_text_is_one_row_that_lists_its_cards(tmp_path: Path) -> None:
     cards = [{"id": f"c{n}", "text": f"Card number {n} says this.\n\n{FOOTER}", "language": "en"} for n in range(3)]
     cards.append({"id": "other", "text": f"Another.\n\n{'y' * 30}\n\n{FOOTER}", "language": "es"})
-    _, _, rows, members = parts(tmp_path, cards)
-    footers = rows[rows["text"] == FOOTER]
-    assert footers["language"].tolist().count("en") == 1, "other filterable fields, another row"
-    assert len(footers) == 2
-    shared = footers[footers["language"] == "en"]["id"].item()
-    assert members[members["row"] == shared]["card"].tolist() == ["c0", "c1", "c2"]
-    assert rows["id"].is_monotonic_increasing
+    _, _, rows = parts(tmp_path, cards)
+    footers = [place for place, text in enumerate(rows.texts) if text == FOOTER]
+    assert len(footers) == 2, "other filterable fields, another row"
+    (shared,) = (place for place in footers if rows.languages[place] == "en")
+    assert rows.cards[shared] == ("c0", "c1", "c2")
+    assert list(rows.ids) == sorted(rows.ids)
 
 
 def test_the_order_of_cards_does_not_matter(tmp_path: Path) -> None:
     cards = [{"id": f"c{n}", "text": f"Text {n}"} for n in range(9)]
-    one, other = parts(tmp_path, cards)[2:], parts(tmp_path, cards[::-1])[2:]
-    pd.testing.assert_frame_equal(one[0], other[0])
-    pd.testing.assert_frame_equal(one[1], other[1])
+    one, other = parts(tmp_path, cards)[2], parts(tmp_path, cards[::-1])[2]
+    assert dataclasses.asdict(one) == dataclasses.asdict(other)
 
 
 def test_what_goes_in_is_found_again(tmp_path: Path) -> None:
-    suite, _, rows, members = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(30)])
+    suite, _, rows = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(30)])
     vectors = unit(rows)
     with temporary_store("b") as store:
-        index = ingest(suite, rows, members, vectors, store, "build")
+        index = ingest(suite, rows, vectors, store, "build")
         nearest = open_search(index)
         for place in (0, 17, 29):
-            row, score = nearest(vectors[place], {"_starts": {"$lte": 10}}, 3)[0]
-            assert row == rows["id"].iloc[place]
-            assert score == pytest.approx(1, abs=1e-6)
+            hits = nearest(vectors[place], {"_starts": {"$lte": 10}}, 3)
+            assert hits.ids[0] == rows.ids[place]
+            assert hits.score(1) == pytest.approx(1, abs=1e-6)
 
 
 def test_a_store_is_gone_afterwards_also_after_a_failure() -> None:
@@ -86,25 +83,24 @@ def test_a_store_is_gone_afterwards_also_after_a_failure() -> None:
 def test_what_a_new_client_reads_back_is_the_same_index(tmp_path: Path) -> None:
     cards = [{"id": f"c::{n}", "text": f"Text {n}\n\n{FOOTER}", "language": "es", "topics": ["t"]} for n in range(9)]
     cards.append({"id": "dated", "text": "x", "valid_until": "2026-01-01", "metadata": {}})
-    suite, _, rows, members = parts(tmp_path, cards)
+    suite, _, rows = parts(tmp_path, cards)
     with temporary_store("b") as store:
-        index = ingest(suite, rows, members, unit(rows), store, "build")
+        index = ingest(suite, rows, unit(rows), store, "build")
         again = reopen(index)
-    pd.testing.assert_frame_equal(again.rows, index.rows)
-    pd.testing.assert_frame_equal(again.members, index.members)
+    assert dataclasses.asdict(again.rows) == dataclasses.asdict(index.rows)
     assert np.allclose(again.vectors, index.vectors, atol=1e-6)  # cosine space: the store normalises once more
 
 
 def test_two_runs_never_see_each_other(tmp_path: Path) -> None:
-    suite, _, rows, members = parts(tmp_path, [{"id": "a", "text": "x"}])
+    suite, _, rows = parts(tmp_path, [{"id": "a", "text": "x"}])
     with temporary_store("b") as one, temporary_store("b") as other:
-        ingest(suite, rows, members, unit(rows), one, "build")
+        ingest(suite, rows, unit(rows), one, "build")
         assert indexing.open_store(other).list_collections() == []
 
 
 def test_a_store_that_lost_a_row_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store does not lose rows on request, so the collection it hands out is made to drop one."""
-    suite, _, rows, members = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(4)])
+    suite, _, rows = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(4)])
     from chromadb.api.models.Collection import Collection
 
     add = Collection.add
@@ -114,14 +110,14 @@ def test_a_store_that_lost_a_row_measures_nothing(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Collection, "add", lossy)
     with temporary_store("b") as store, pytest.raises(Unmeasured, match="holds 3 of 4 rows"):
-        ingest(suite, rows, members, unit(rows), store, "build")
+        ingest(suite, rows, unit(rows), store, "build")
 
 
 @pytest.mark.parametrize("spoil", [lambda v: v[:-1], lambda v: v * np.nan])
 def test_vectors_that_are_missing_or_not_finite_are_refused(spoil: Any, tmp_path: Path) -> None:
-    suite, _, rows, members = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(4)])
+    suite, _, rows = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(4)])
     with temporary_store("b") as store, pytest.raises(Unmeasured):
-        ingest(suite, rows, members, spoil(unit(rows)), store, "build")
+        ingest(suite, rows, spoil(unit(rows)), store, "build")
 
 
 @pytest.mark.parametrize(("count", "expected"), [(3, 100), (600, 600), (10_000, 10_000), (10_001, 400)])

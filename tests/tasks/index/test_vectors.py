@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kbgate.tasks.index.vectors import VectorCache, Vectors, key_of
+from kbgate.tasks.index.vectors import VectorCache, key_of
+from kbgate.tasks.tables import Vectors
 
 
 def unit(count: int, seed: int = 0, size: int = 8) -> Vectors:

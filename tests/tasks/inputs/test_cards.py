@@ -32,7 +32,7 @@ def test_every_mistake_of_a_file_with_its_line(tmp_path: Path) -> None:
     ]
     (tmp_path / "cards.jsonl").write_text("\n".join(map(json.dumps, lines)))
     kb = load(tmp_path, "cards.jsonl")
-    assert list(kb.cards["id"]) == ["a"]
+    assert list(kb.cards) == ["a"]
     said = {p.line: p.sentence for p in kb.problems if p.line != 4}
     assert said[2] == "id 'a' is taken by cards.jsonl:1"
     assert "id: Input should be a valid string (found 7)" in said[3]
@@ -57,10 +57,10 @@ def test_csv_texts_are_not_guessed(tmp_path: Path) -> None:
     )
     kb = load(tmp_path, "c.csv")
     assert not kb.problems
-    card = kb.cards.iloc[0]
-    assert (card["id"], card["title"], card["text"], card["topics"]) == ("00123", "NA", "1e5", ["a", "b"])
-    assert card["valid_until"] == dt.date(2026, 1, 31)
-    assert card["metadata"] == {"group": "x"}
+    (card,) = kb.cards.values()
+    assert (card.id, card.title, card.text, card.topics) == ("00123", "NA", "1e5", ("a", "b"))
+    assert card.valid_until == dt.date(2026, 1, 31)
+    assert card.metadata == {"group": "x"}
 
 
 def test_parquet_and_jsonl_are_the_same_cards(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_parquet_and_jsonl_are_the_same_cards(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, rows)))
     parquet, jsonl = load(tmp_path, "c.parquet"), load(tmp_path, "c.jsonl")
     assert not parquet.problems
-    assert list(parquet.cards["hash"]) == list(jsonl.cards["hash"])
+    assert {n: card.hash for n, card in parquet.cards.items()} == {n: card.hash for n, card in jsonl.cards.items()}
 
 
 def test_a_folder_of_markdown(tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
     (tmp_path / "kb" / "b.txt").write_text("Only text")
     kb = load(tmp_path, "kb")
     assert not kb.problems
-    assert kb.cards[["id", "title", "text", "tier"]].to_numpy().tolist() == [
-        ["b", "", "Only text", ""],
-        ["sub/a", "Heading", "# Heading\n\nBody", "gold"],
+    assert [(card.id, card.title, card.text, card.tier) for card in kb.cards.values()] == [
+        ("b", "", "Only text", ""),
+        ("sub/a", "Heading", "# Heading\n\nBody", "gold"),
     ]
-    assert kb.cards.iloc[1]["topics"] == ["x", "007"]
+    assert kb.cards["sub/a"].topics == ("x", "007")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_rule_is_not_always_front_matter(text: str, body: str, tmp_path: Path)
     (tmp_path / "kb" / "a.md").write_text(text)
     kb = load(tmp_path, "kb")
     assert not kb.problems
-    assert kb.cards.iloc[0]["text"] == body
+    assert kb.cards["a"].text == body
 
 
 def test_front_matter_that_is_not_yaml_is_one_sentence_at_its_line(tmp_path: Path) -> None:
@@ -117,12 +117,12 @@ def test_parquet_with_an_index_of_pandas(tmp_path: Path) -> None:
     table[table["id"] == "b"].to_parquet(tmp_path / "c.parquet")
     kb = load(tmp_path, "c.parquet")
     assert not kb.problems
-    assert list(kb.cards["id"]) == ["b"]
+    assert list(kb.cards) == ["b"]
 
 
 def test_a_beir_corpus(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "title": "T", "text": "x", "metadata": {"page": 3}}')
-    assert load(tmp_path, ".").cards.iloc[0][["id", "title"]].tolist() == ["1", "T"]
+    assert load(tmp_path, ".").cards["1"].title == "T"
 
 
 @pytest.mark.parametrize(("path", "said"), [("no.jsonl", "not found"), ("x.docx", "is none of"), ("empty.jsonl", "no card")])
@@ -130,5 +130,5 @@ def test_no_cards_at_all(tmp_path: Path, path: str, said: str) -> None:
     (tmp_path / "x.docx").write_text("")
     (tmp_path / "empty.jsonl").write_text("\n")
     kb = load(tmp_path, path)
-    assert kb.cards.empty
+    assert not kb.cards
     assert said in kb.problems[0].sentence

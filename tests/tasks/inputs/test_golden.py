@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from kbgate.tasks.domain import GoldenSet
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.inputs.cards import load_cards
-from kbgate.tasks.inputs.golden import check_inputs, load_golden, select_fast
+from kbgate.tasks.inputs.checks import check_inputs
+from kbgate.tasks.inputs.golden import load_golden
+from kbgate.tasks.inputs.subset import select_fast
 from kbgate.tasks.settings import Kb, Suite
 from tests.conftest import write_lines
 
@@ -36,7 +39,7 @@ def case(**fields: Any) -> dict[str, Any]:
 def test_every_form_of_gold_is_groups(tmp_path: Path, fields: dict[str, Any], groups: tuple[tuple[str, ...], ...]) -> None:
     golden = load(tmp_path, case(**fields))
     assert not golden.problems
-    assert golden.cases.iloc[0]["groups"] == groups
+    assert golden.cases["q"].groups == groups
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,7 @@ def test_every_form_of_gold_is_groups(tmp_path: Path, fields: dict[str, Any], gr
         ({"query": "  ", "expected": ["a"]}, "is empty"),
         ({"expected": ["a"], "attack": "hypnosis"}, "attack"),
         ({"expcted": ["a"]}, "did you mean 'expected'?"),
+        ({"expected": ["a"], "split": "dev"}, "split: not available yet"),
         ({"expected": ["a"], "canary": "yes"}, "valid boolean"),
     ],
 )
@@ -72,7 +76,8 @@ def test_an_empty_golden_set_passes_nobody(tmp_path: Path) -> None:
 
 def test_the_hash_is_of_what_makes_runs_comparable(tmp_path: Path) -> None:
     def hash_of(**fields: Any) -> str:
-        return str(load(tmp_path, case(**{"expected": ["a"], **fields})).cases.iloc[0]["hash"])
+        (only,) = load(tmp_path, case(**{"expected": ["a"], **fields})).cases.values()
+        return only.hash
 
     same = [hash_of(), hash_of(notes="n"), hash_of(topic="t"), hash_of(id="other"), hash_of(groups=[["a"]], expected=[])]
     assert len(set(same)) == 1
@@ -118,7 +123,7 @@ def test_beir_judgments_are_one_group_of_what_is_relevant(tmp_path: Path) -> Non
     (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "q"}\n{"_id": "2", "text": "unjudged"}')
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\td1\t2\n1\td2\t0\n")
     golden = load_golden(Suite(folder=tmp_path, name="x", kb=Kb(path=".")))
-    assert golden.cases.iloc[0][["id", "groups", "grades"]].tolist() == ["1", (("d1",),), {"d1": 2}]
+    assert (golden.cases["1"].groups, golden.cases["1"].grades) == ((("d1",),), {"d1": 2})
     assert golden.unjudged == 1
 
 
@@ -152,8 +157,10 @@ def test_the_fast_subset_is_stable_stratified_and_keeps_canaries(tmp_path: Path)
     golden = load(tmp_path, *cases).cases
     fast = select_fast(golden, 30)
     assert len(fast) == 30
-    assert {"golden-en-0", "golden-es-0"} <= set(fast["id"])
-    assert set(zip(fast["kind"], fast["language"], strict=True)) == set(zip(golden["kind"], golden["language"], strict=True))
-    assert list(select_fast(golden.sample(frac=1, random_state=5), 30)["id"].sort_values()) == list(fast["id"].sort_values())
+    assert {"golden-en-0", "golden-es-0"} <= set(fast)
+    strata = [{(case.kind, case.language) for case in cases.values()} for cases in (fast, golden)]
+    assert strata[0] == strata[1]
+    shuffled = random.Random(5).sample(sorted(golden), len(golden))
+    assert set(select_fast({name: golden[name] for name in shuffled}, 30)) == set(fast)
     assert len(select_fast(golden, 500)) == len(golden)
-    assert set(select_fast(golden, 1)["id"]) == {"golden-en-0", "golden-es-0"}
+    assert set(select_fast(golden, 1)) == {"golden-en-0", "golden-es-0"}

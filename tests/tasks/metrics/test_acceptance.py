@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbgate.tasks.registry import METRICS, Judged
+from kbgate.tasks.metrics import METRICS, Judged
 
 
 def quality(ranking: list[str], *expected: str, k: int = 10) -> float | None:
@@ -67,3 +67,13 @@ def test_stability_is_jaccard_with_what_was_accepted() -> None:
     assert METRICS["stability"].compute(case, 5) is None
     assert METRICS["top1_agreement"].compute(case, 3) == 0.0
     assert METRICS["stability"].compute(Judged(tuple("abc")), 3) is None
+
+
+@pytest.mark.parametrize(("mark", "failing", "worth"), [(0.5, 0.0, 0.5), (0.75, 0.0, 0.0), (0.9, 1.0, 0.0), (1.0, 1.0, 0.0)])
+def test_failing_and_quality_follow_the_suites_own_pass_mark(mark: float, failing: float, worth: float) -> None:
+    """Three of four groups are found: a contract of 0.75."""
+    groups = tuple(frozenset({card}) for card in "abcd")
+    case = Judged(("a", "b", "c"), groups, {"a": 1.0}, pass_mark=mark)
+    assert METRICS["failing"].compute(case, 5) == failing
+    assert METRICS["quality"].compute(case, 5) == pytest.approx(worth)
+    assert METRICS["quality"].compute(Judged(tuple("abcd"), groups, {"a": 1.0}, pass_mark=mark), 5) == pytest.approx(1.0)

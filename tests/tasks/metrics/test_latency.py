@@ -1,19 +1,22 @@
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
-from kbgate.tasks.domain import Run
-from kbgate.tasks.registry import AGGREGATES, Measured
+from kbgate.tasks.domain import Outcome
+from kbgate.tasks.metrics import AGGREGATES, Measured
+from kbgate.tasks.results import Answer, Run
 
 
-def run(count: int, outcome: str = "answered") -> Run:
-    rows = [(outcome, float(n + 1), {"dense": 2.0 * (n + 1), "exact": 0.5 * (n + 1)}) for n in range(count)]
-    return Run("hybrid", pd.DataFrame(), pd.DataFrame(rows, columns=["outcome", "ms", "lane_ms"]))
+def run(count: int, outcome: Outcome = Outcome.ANSWERED) -> Run:
+    answers = {
+        f"q{n}": Answer(outcome, float(n + 1), 1, lane_ms={"dense": 2.0 * (n + 1), "exact": 0.5 * (n + 1)})
+        for n in range(count)
+    }
+    return Run("hybrid", answers, {}, exact="exact")
 
 
-def figures(name: str, found: Run) -> list[Measured]:
-    return list(AGGREGATES[name].measure(found, {}))
+def figures(name: str, given: Run) -> list[Measured]:
+    return list(AGGREGATES[name].measure(given, {}))
 
 
 def test_percentiles_by_stage_with_their_n() -> None:
@@ -28,4 +31,4 @@ def test_a_tail_is_not_printed_of_too_few(name: str, least: int) -> None:
 
 
 def test_a_question_that_failed_has_no_latency() -> None:
-    assert figures("latency_p50", run(5, "timeout")) == []
+    assert figures("latency_p50", run(5, Outcome.TIMEOUT)) == []

@@ -7,19 +7,18 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbgate.tasks.domain import Run
-from kbgate.tasks.registry import METRICS, Judged, Metric
+from kbgate.tasks.domain import Outcome
+from kbgate.tasks.metrics import METRICS, Judged, Metric
+from kbgate.tasks.results import Placement, Run
 from kbgate.tasks.retrieval.hybrid import fuse
-from kbgate.tasks.retrieval.lanes import ranked
 from kbgate.tasks.runs.runfiles import trec_judgments, trec_run
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import HIT_COLUMNS
+from kbgate.tasks.tables import Hits
 
 
 def judged(ranking: Sequence[str], *groups: Sequence[str], grades: Mapping[str, float] | None = None, **more: object) -> Judged:
@@ -49,9 +48,10 @@ def test_the_known_answers_of_four_questions(name: str, mean: float) -> None:
 def test_the_known_answers_of_rank_fusion() -> None:
     dense = [(card, 0.0) for card in ("d3", "d7", "d1", "d4", "d2", "d9", "d10")]
     sparse = [(card, 0.0) for card in ("d2", "d3", "d8", "d1", "d11", "d4", "d6")]
-    fused = fuse([dense, sparse], Suite(folder=Path(), name="x"))
-    assert [(card, round(score, 5)) for card, score in fused[:3]] == [("d3", 0.03252), ("d2", 0.03178), ("d1", 0.03150)]
-    assert fused[4][0] == "d7"
+    fused = fuse([Hits.of(dense), Hits.of(sparse)], Suite(folder=Path(), name="x"))
+    first = [(card, round(score, 5)) for card, score in fused.head(3).pairs()]
+    assert first == [("d3", 0.03252), ("d2", 0.03178), ("d1", 0.03150)]
+    assert fused.ids[4] == "d7"
 
 
 def test_graded_gain_is_linear() -> None:
@@ -150,20 +150,16 @@ def test_a_relevant_card_moved_up_never_worsens_it(part: Metric, case: Judged, k
 def test_ranking_figures_are_those_of_trec_eval(graded: bool) -> None:
     """1,000 runs drawn as (id, score) with ties, ranked by our code, exported, read back by trec_eval."""
     draw = random.Random(11)
-    hits, placements, judgments = [], [], {}
+    hits, placements, judgments = {}, {}, {}
     for number in range(1000):
         case = f"q{number}"
         cards = draw.sample(range(60), draw.randint(0, 40))
-        ranking = ranked({f"d{card}": draw.randint(0, 12) / 10 for card in cards})
-        hits += [("exact", case, rank, card, score) for rank, (card, score) in enumerate(ranking, start=1)]
+        hits[case] = Hits.ranked({f"d{card}": draw.randint(0, 12) / 10 for card in cards})
         grades = {f"d{card}": draw.randint(1, 3) if graded else 1 for card in draw.sample(range(60), draw.randint(1, 6))}
-        placements.append((case, grades))
-        judgments[case] = judged([card for card, _ in ranking], list(grades), grades=grades)
-    run = Run("exact", pd.DataFrame(hits, columns=list(HIT_COLUMNS)), pd.DataFrame())
-    exported, qrels = (
-        trec_run(run).splitlines(),
-        trec_judgments(pd.DataFrame(placements, columns=["case", "grades"])).splitlines(),
-    )
+        placements[case] = Placement(case, "", case, False, False, Outcome.ANSWERED, (), grades, {}, (), (), (), {})
+        judgments[case] = judged(hits[case].ids, list(grades), grades=grades)
+    run = Run("exact", {}, {"exact": hits})
+    exported, qrels = trec_run(run).splitlines(), trec_judgments(placements).splitlines()
     names = {
         "ndcg": "ndcg_cut.5,10", "recall": "recall.5,10", "precision": "P.5,10", "map": "map_cut.5,10", "hit": "success.5,10",
     }  # fmt: skip

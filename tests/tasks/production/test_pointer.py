@@ -19,7 +19,10 @@ import pytest
 from kbgate.tasks.errors import Refused, Unmeasured
 from kbgate.tasks.index.store import close_store, no_embedder, open_store
 from kbgate.tasks.production import pointer as module
+from kbgate.tasks.production import resolve
 from kbgate.tasks.production.pointer import (
+    NOTHING_SERVED,
+    Examined,
     FolderProduction,
     Pointer,
     Production,
@@ -29,10 +32,11 @@ from kbgate.tasks.production.pointer import (
     is_build,
     locked,
     open_production,
-    resolve,
     sweep,
 )
+from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.verdicts import VerdictName
 from tests.conftest import ROOT
 from tests.servers import chroma_server, free_port
 
@@ -42,7 +46,17 @@ def build(number: int, suite: str = "faq") -> str:
 
 
 def target(number: int) -> Target:
-    return Target(build(number), f"versions/{build(number)}", "2026-06-01T02:30:00+00:00", {"verdict": "PASS"})
+    fingerprints = Fingerprints(index="a" * 16, golden="b" * 16, policy="c" * 16, baseline="d" * 16)
+    return Target(
+        build=build(number),
+        place=f"versions/{build(number)}",
+        promoted="2026-06-01T02:30:00+00:00",
+        verdict=Examined(verdict=VerdictName.PASS, run="20260601T023000Z-abcdef", fingerprints=fingerprints),
+    )
+
+
+def serving(number: int, *previous: int) -> Pointer:
+    return Pointer(target=target(number), previous=tuple(target(n) for n in previous))
 
 
 def fill(production: Production, name: str) -> None:
@@ -66,11 +80,11 @@ def production(request: pytest.FixtureRequest, tmp_path: Path) -> Production:
 
 
 def test_the_pointer_reads_back_what_was_moved(production: Production) -> None:
-    assert production.read() == Pointer()
-    pointer = Pointer(target(2), (target(1),))
+    assert production.read() == NOTHING_SERVED
+    pointer = serving(2, 1)
     production.move(pointer)
     assert production.read() == pointer
-    production.move(Pointer(target(3), (target(2), target(1))))
+    production.move(serving(3, 2, 1))
     assert production.read().target == target(3)
 
 
@@ -78,7 +92,7 @@ def test_sweeping_removes_what_no_pointer_names(production: Production) -> None:
     for number in (1, 2, 3):
         fill(production, build(number))
     assert production.builds() == [build(1), build(2), build(3)]
-    production.move(Pointer(target(3), (target(1),)))
+    production.move(serving(3, 1))
     sweep(production)
     assert production.builds() == [build(1), build(3)]
     assert open_store(production.place(build(1))).get_collection(build(1), embedding_function=no_embedder()).count() == 1
@@ -93,7 +107,7 @@ def test_builds_of_other_suites_and_other_folders_are_left_alone(tmp_path: Path)
     fill(production, build(1))
     for other in (build(1, "faq-internal"), "notes", "faq-old"):
         (tmp_path / "versions" / other).mkdir()
-    production.move(Pointer(target(2)))
+    production.move(serving(2))
     sweep(production)
     left = {path.name for path in (tmp_path / "versions").iterdir()}
     assert left == {build(1, "faq-internal"), "faq-old", "notes"}
@@ -110,6 +124,7 @@ UNREADABLE = [
     '{"schema": 1, "target": {"x": 1}, "previous": []}',
     '{"schema": 1, "target": {"build": "b", "place": "p", "promoted": "t", "verdict": "s"}, "previous": []}',
     '{"schema": 1, "target": {"build": 7, "place": "p", "promoted": "t", "verdict": {}}, "previous": []}',
+    '{"schema": 1, "target": null, "target": null, "previous": []}',
 ]
 
 
@@ -120,8 +135,28 @@ def test_a_pointer_that_cannot_be_read_moves_nothing(content: bytes, tmp_path: P
         FolderProduction(tmp_path, "faq").read()
 
 
+def test_a_pointer_of_the_kbgate_before_is_read_and_written_alike(tmp_path: Path) -> None:
+    production = FolderProduction(tmp_path, "faq")
+    fingerprints = {"index": "a" * 16, "golden": "b" * 16, "policy": "c" * 16, "baseline": "d" * 16}
+    examined = {"verdict": "PASS", "run": "20260601T023000Z-abcdef", "fingerprints": fingerprints}
+    place, moment = f"versions/{build(1)}", "2026-06-01T02:30:00+00:00"
+    served = {"build": build(1), "place": place, "promoted": moment, "verdict": examined}
+    text = json.dumps({"schema": 1, "target": served, "previous": [served]}, indent=2, sort_keys=True) + "\n"
+    (tmp_path / "CURRENT").write_text(text)
+    assert production.read() == serving(1, 1)
+    production.move(production.read())
+    assert (tmp_path / "CURRENT").read_text() == text
+
+
+def test_what_readers_of_an_index_may_rely_on() -> None:
+    import kbgate.tasks.production as public
+
+    assert public.__all__ == ["Examined", "Target", "resolve"]
+    assert {name: getattr(public, name).__module__ for name in public.__all__} == dict.fromkeys(public.__all__, module.__name__)
+
+
 def test_a_pointer_of_another_suite_is_refused(tmp_path: Path) -> None:
-    FolderProduction(tmp_path, "faq").move(Pointer(target(1)))
+    FolderProduction(tmp_path, "faq").move(serving(1))
     with pytest.raises(Refused, match="which is no build of 'other'; give each suite a place of its own"):
         FolderProduction(tmp_path, "other").read()
 
@@ -154,9 +189,9 @@ def test_two_homes_that_promote_to_one_server_share_its_lock(tmp_path: Path) -> 
 def test_readers_resolve_to_a_folder(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="nothing was ever promoted"):
         resolve(tmp_path)
-    FolderProduction(tmp_path, "faq").move(Pointer(target(1)))
-    found, place = resolve(tmp_path)
-    assert found == target(1)
+    FolderProduction(tmp_path, "faq").move(serving(1))
+    served, place = resolve(tmp_path)
+    assert served == target(1)
     assert place == str(tmp_path / "versions" / build(1))
 
 
@@ -175,12 +210,18 @@ def test_where_production_is(tmp_path: Path) -> None:
 _SWITCHER = """
 import sys, os
 from pathlib import Path
-from kbgate.tasks.production.pointer import FolderProduction, Pointer, Target
+from kbgate.tasks.production.pointer import Examined, FolderProduction, Pointer, Target
+from kbgate.tasks.schema import Fingerprints
+from kbgate.tasks.verdicts import VerdictName
 production, number = FolderProduction(Path(sys.argv[1]), ""), 0
+examined = Examined(
+    verdict=VerdictName.PASS, run="x" * 5000, fingerprints=Fingerprints(index="i", golden="g", policy="p", baseline="b")
+)
 print("ready", flush=True)
 while True:
     number += 1
-    production.move(Pointer(Target(f"b{number}", f"versions/b{number}", "t", {"pad": "x" * 5000})))
+    target = Target(build=f"b{number}", place=f"versions/b{number}", promoted="t", verdict=examined)
+    production.move(Pointer(target=target, previous=()))
 """
 
 
@@ -192,8 +233,8 @@ def test_a_reader_never_finds_a_part_and_a_kill_leaves_a_whole_pointer(tmp_path:
         until, reads = time.monotonic() + 0.3, 0
         while time.monotonic() < until:
             if (tmp_path / "CURRENT").exists():
-                found = json.loads((tmp_path / "CURRENT").read_text())
-                assert found["target"]["verdict"]["pad"] == "x" * 5000
+                content = json.loads((tmp_path / "CURRENT").read_text())
+                assert content["target"]["verdict"]["run"] == "x" * 5000
                 reads += 1
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait()

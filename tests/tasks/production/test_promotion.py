@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import Callable
@@ -11,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbgate.tasks.domain import Evaluation
+from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import InputError, Refused
 from kbgate.tasks.index.store import no_embedder, open_store
 from kbgate.tasks.production.pointer import FolderProduction, candidate
 from kbgate.tasks.production.promotion import check_verdict, promote, roll_back
-from kbgate.tasks.runs.runfiles import seal_of, verdict_document
+from kbgate.tasks.runs.document import VerdictDocument, verdict_document
+from kbgate.tasks.runs.runfiles import seal_of, sealed, text_of
+from kbgate.tasks.runs.verification import read_verdict
+from kbgate.tasks.verdicts import Evaluation, VerdictName
 from tests.conftest import read_lines
 from tests.exams import Desk, filler
 
@@ -24,10 +28,10 @@ NOW = dt.datetime(2026, 6, 1, 3, 0, tzinfo=dt.UTC)
 HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c0")
 
 
-def exam(desk: Desk, ranking: list[str] = HIT, build: int = 1, mode: str = "full") -> Evaluation:
+def exam(desk: Desk, ranking: list[str] = HIT, build: int = 1, mode: Mode = Mode.FULL) -> Evaluation:
     desk.case("a")
     evaluation = desk.evaluation({"a": ranking}, mode)
-    return Evaluation(**{**vars(evaluation), "build": f"desk-{build:016x}-20260601T023000Z-abcdef"})
+    return dataclasses.replace(evaluation, build=f"desk-{build:016x}-20260601T023000Z-abcdef")
 
 
 @pytest.fixture
@@ -42,16 +46,29 @@ def built(production: FolderProduction, evaluation: Evaluation) -> Evaluation:
     return evaluation
 
 
-def sealed(document: dict[str, Any]) -> str:
-    return json.dumps({**document, "seal": seal_of(document)})
+def written(evaluation: Evaluation) -> dict[str, Any]:
+    """The content of a run's verdict.json."""
+    return sealed(verdict_document(evaluation), {}).plain()
+
+
+def resealed(content: dict[str, Any]) -> str:
+    """What who edits a verdict, and its seal too, can make of it."""
+    document = VerdictDocument.of(content)
+    return text_of(document.model_copy(update={"seal": seal_of(document)}))
+
+
+def test_a_new_verdict_is_read_as_it_was_written(desk: Desk, tmp_path: Path) -> None:
+    document = sealed(verdict_document(exam(accepted(desk))), {"report.md": "0" * 64})
+    (tmp_path / "verdict.json").write_text(text_of(document))
+    assert read_verdict(tmp_path) == document
 
 
 def test_a_verdict_whose_seal_does_not_fit_opens_no_door(desk: Desk, tmp_path: Path) -> None:
     evaluation = exam(accepted(desk))
-    document = verdict_document(evaluation)
+    document = written(evaluation)
     (tmp_path / "verdict.json").write_text(json.dumps({**document, "seal": "0" * 64}))
     with pytest.raises(Refused, match="its seal does not fit"):
-        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, document["fingerprints"], NOW)
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, evaluation.fingerprints, NOW)
 
 
 def accepted(desk: Desk) -> Desk:
@@ -80,10 +97,10 @@ def test_everything_else_leaves_production_untouched(how: str, desk: Desk, produ
     if how == "no baseline":
         for file in desk.folder.glob("baseline*"):
             file.unlink()
-    evaluation = exam(desk, MISS if how == "red" else HIT, 2, "fast" if how == "fast" else "full")
+    evaluation = exam(desk, MISS if how == "red" else HIT, 2, Mode.FAST if how == "fast" else Mode.FULL)
     result = promote(production, evaluation, NOW)
-    assert (result.promoted, result.exit_code, result.name) == (False, 1, "BLOCK")
-    assert "production stays at desk-0000000000000001" in result.said
+    assert (result.promoted, result.exit_code, result.name) == (False, 1, VerdictName.BLOCK)
+    assert "production stays at desk-0000000000000001" in result.summary
     assert (production.home / "CURRENT").read_bytes() == before
     assert read_lines(production.home / "audit.jsonl")[-1]["action"] == "refused"
 
@@ -127,59 +144,92 @@ def spoiled(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return lambda document: {**document, **changes}
 
 
+REASON = {"check": "finite", "level": "critical", "sentence": "bad", "cases": [], "code": ""}
+
+
 def other(part: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return lambda document: {**document, "fingerprints": {**document["fingerprints"], part: "0" * 16}}
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "sentence"),
     [
         (spoiled(verdict="BLOCK", exit_code=1), "the verdict is BLOCK"),
         (spoiled(verdict="PASS", exit_code=1), "the verdict is PASS"),
-        (spoiled(exit_code=False), "the verdict is PASS, exit code False"),
         (spoiled(provisional=True), "it is provisional"),
         (spoiled(outcomes={"timeout": 289}), "questions failed"),
         (spoiled(mode="fast"), "only the full set opens the door"),
         (spoiled(suite="other"), "it is of suite 'other'"),
         (spoiled(time="2026-05-30T02:30:00+00:00"), "24h is allowed"),
         (spoiled(time="2026-06-01T04:30:00+00:00"), "which is not yet"),
-        (lambda d: {**d, "reasons": [{"level": "critical", "sentence": "bad"}]}, "lists what no green verdict has"),
+        (spoiled(reasons=[REASON]), "lists what no green verdict has"),
         *((other(part), f"its {part} is 0000000000000000") for part in ("index", "golden", "policy", "baseline")),
     ],
 )
-def test_the_door_for_other_peoples_tools(spoil: Callable[..., dict[str, Any]], said: str, desk: Desk, tmp_path: Path) -> None:
+def test_the_door_for_other_peoples_tools(
+    spoil: Callable[..., dict[str, Any]], sentence: str, desk: Desk, tmp_path: Path
+) -> None:
     evaluation = exam(accepted(desk))
-    document = verdict_document(evaluation)
-    file, suite, current = tmp_path / "verdict.json", evaluation.exam.suite, dict(document["fingerprints"])
-    file.write_text(sealed(document))
-    assert check_verdict(file, suite, current, NOW)["verdict"] == "PASS"
-    file.write_text(sealed(spoil(document)))
-    with pytest.raises(Refused, match=said):
+    content = written(evaluation)
+    file, suite, current = tmp_path / "verdict.json", evaluation.exam.suite, evaluation.fingerprints
+    file.write_text(resealed(content))
+    assert check_verdict(file, suite, current, NOW).verdict == VerdictName.PASS
+    file.write_text(resealed(spoil(content)))
+    with pytest.raises(Refused, match=sentence):
         check_verdict(file, suite, current, NOW)
 
 
 def test_validity_judged_on_another_day_opens_no_door(desk: Desk, tmp_path: Path) -> None:
     evaluation = exam(accepted(desk))
-    document = verdict_document(evaluation)
-    (tmp_path / "verdict.json").write_text(sealed(document))
+    (tmp_path / "verdict.json").write_text(resealed(written(evaluation)))
     suite = evaluation.exam.suite.model_copy(update={"as_of": dt.date(2026, 1, 1)})
     with pytest.raises(Refused, match="validity was judged on 2026-06-01, not 2026-01-01"):
-        check_verdict(tmp_path / "verdict.json", suite, document["fingerprints"], NOW)
+        check_verdict(tmp_path / "verdict.json", suite, evaluation.fingerprints, NOW)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 2}', '{"schema": 1, "verdict": "PASS"}', "7"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"schema": 1, "verdict": "PASS"}',
+        "7",
+        '{"schema": 1, "schema": 1}',
+        '{"schema": "1"}',
+        '{"schema": NaN}',
+    ],
+)
 def test_a_file_that_is_no_verdict_is_bad_input(text: str, desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_text(text)
+    evaluation = exam(accepted(desk))
+    with pytest.raises(InputError, match=r"is no verdict kbgate wrote \(.*\); name the verdict.json of a run") as refused:
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, evaluation.fingerprints, NOW)
+    assert len(str(refused.value).splitlines()) == 1
     with pytest.raises(InputError, match="is no verdict kbgate wrote"):
-        check_verdict(tmp_path / "verdict.json", exam(accepted(desk)).exam.suite, {"index": "f" * 16}, NOW)
+        read_verdict(tmp_path)
 
 
-@pytest.mark.parametrize("key", ["suite", "exit_code", "run", "fingerprints", "reasons", "outcomes", "time", "as_of"])
+def test_a_verdict_of_a_newer_kbgate_says_what_to_do(desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    (tmp_path / "verdict.json").write_text(json.dumps({**written(evaluation), "schema": 2}))
+    with pytest.raises(InputError, match="its schema is 2, this kbgate reads 1\\); upgrade kbgate"):
+        read_verdict(tmp_path)
+
+
+@pytest.mark.parametrize("key", list(VerdictDocument.model_json_schema()["required"]))
 def test_a_verdict_that_lacks_a_part_is_bad_input(key: str, desk: Desk, tmp_path: Path) -> None:
     evaluation = exam(accepted(desk))
-    document = verdict_document(evaluation)
-    current = dict(document["fingerprints"])
-    del document[key]
-    (tmp_path / "verdict.json").write_text(sealed(document))
+    content = written(evaluation)
+    del content[key]
+    (tmp_path / "verdict.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match="is no verdict kbgate wrote"):
-        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, current, NOW)
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, evaluation.fingerprints, NOW)
+
+
+@pytest.mark.parametrize("changes", [{"exit_code": False}, {"provisional": 0}, {"verdict": "pass"}, {"time": "2026-06-01"}])
+def test_a_part_of_another_type_is_bad_input(changes: dict[str, Any], desk: Desk, tmp_path: Path) -> None:
+    evaluation = exam(accepted(desk))
+    (tmp_path / "verdict.json").write_text(json.dumps({**written(evaluation), **changes}))
+    with pytest.raises(InputError, match=f"is no verdict kbgate wrote .{next(iter(changes))}: "):
+        check_verdict(tmp_path / "verdict.json", evaluation.exam.suite, evaluation.fingerprints, NOW)

@@ -3,33 +3,28 @@ from __future__ import annotations
 import math
 import time
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from kbgate.tasks.domain import Index, Outcome, Question, Ranked
-from kbgate.tasks.retrieval.lanes import Eligible, Hits, each, fault, ranked, roll_up, search_lane
-from kbgate.tasks.tables import MEMBER_COLUMNS, ROW_COLUMNS
+from kbgate.tasks.domain import Outcome, Question, Ranked
+from kbgate.tasks.retrieval.lanes import Eligible, each, fault, roll_up, search_lane
+from kbgate.tasks.tables import Hits, Rows
 
 
-def index(rows: dict[str, list[str]]) -> Index:
-    members = [(row, f"{card}::00", card) for row, cards in rows.items() for card in cards]
-    return Index(
-        pd.DataFrame([(row, row, "", {"n": float(i)}) for i, row in enumerate(rows)], columns=list(ROW_COLUMNS)),
-        pd.DataFrame(members, columns=list(MEMBER_COLUMNS)),
-        np.zeros((len(rows), 2), np.float32),
-        "",
-        "",
-    )
+def index(rows: dict[str, list[str]]) -> Rows:
+    fields = tuple({"n": float(n)} for n in range(len(rows)))
+    chunks = tuple(tuple(f"{card}::00" for card in cards) for cards in rows.values())
+    return Rows(tuple(rows), tuple(rows), ("",) * len(rows), fields, chunks, tuple(map(tuple, rows.values())))
 
 
 def test_equal_rounded_scores_are_ordered_by_id() -> None:
-    assert ranked({"b": 0.5, "a": 0.5000000001, "c": 0.6}) == [("c", 0.6), ("a", 0.5), ("b", 0.5)]
+    hits = Hits.ranked({"b": 0.5, "a": 0.5000000001, "c": 0.6})
+    assert list(hits.pairs()) == [("c", 0.6), ("a", 0.5), ("b", 0.5)]
 
 
 def test_a_card_scores_as_its_best_row_and_a_row_gives_all_its_cards() -> None:
     cards = {"r1": ("a",), "r2": ("a", "b"), "r3": ("c",)}
-    assert roll_up([("r1", 0.2), ("r2", 0.9), ("r3", 0.5)], cards) == [("a", 0.9), ("b", 0.9), ("c", 0.5)]
+    hits = roll_up(Hits.of([("r1", 0.2), ("r2", 0.9), ("r3", 0.5)]), cards)
+    assert list(hits.pairs()) == [("a", 0.9), ("b", 0.9), ("c", 0.5)]
 
 
 def test_a_lane_is_asked_for_more_where_its_rows_are_too_few_cards() -> None:
@@ -38,18 +33,18 @@ def test_a_lane_is_asked_for_more_where_its_rows_are_too_few_cards() -> None:
 
     def ask(question: Question, count: int) -> Hits:
         asked.append(count)
-        return [(row, 1 - place / 1000) for place, row in enumerate(rows)][:count]
+        return Hits.of((row, 1 - place / 1000) for place, row in enumerate(rows)).head(count)
 
     answer = search_lane("dense", index(rows), 10, ask)([Question("?")], 5)[0]
     assert asked == [26, 36, 56, 96]
     assert answer.extended
-    assert [card for card, _ in answer.lanes["dense"]] == ["big", "card0", "card1", "card2", "card3", "card4"]
+    assert answer.lanes["dense"].ids == ("big", "card0", "card1", "card2", "card3", "card4")
 
 
 def test_a_tie_at_the_depth_is_cut_by_id() -> None:
     rows = {f"r{n}": [f"c{n}"] for n in range(8)}
-    answer = search_lane("dense", index(rows), 3, lambda q, n: [(row, 0.5) for row in reversed(rows)])([Question("?")], 2)[0]
-    assert [card for card, _ in answer.lanes["dense"]] == ["c0", "c1", "c2"]
+    search = search_lane("dense", index(rows), 3, lambda q, n: Hits.of((row, 0.5) for row in reversed(rows)))
+    assert search([Question("?")], 2)[0].lanes["dense"].ids == ("c0", "c1", "c2")
 
 
 @pytest.mark.parametrize(
@@ -62,9 +57,9 @@ def test_a_tie_at_the_depth_is_cut_by_id() -> None:
         ([("r0", 1.0)], ""),
     ],
 )
-def test_a_broken_answer_is_malformed(hits: Hits, said: str) -> None:
-    assert said in fault(hits, {"r0": 1})
-    answer = search_lane("dense", index({"r0": ["a"]}), 3, lambda q, n: hits)([Question("?")], 1)[0]
+def test_a_broken_answer_is_malformed(hits: list[tuple[str, float]], said: str) -> None:
+    assert said in fault(Hits.of(hits), {"r0"})
+    answer = search_lane("dense", index({"r0": ["a"]}), 3, lambda q, n: Hits.of(hits))([Question("?")], 1)[0]
     assert answer.outcome == (Outcome.MALFORMED if said else Outcome.ANSWERED)
 
 
@@ -73,7 +68,7 @@ def test_one_that_raises_stops_no_other_and_each_has_its_time() -> None:
         if question.text == "bad":
             raise RuntimeError("boom")
         time.sleep(0.002)
-        return Ranked(Outcome.ANSWERED, {"x": [("a", 1.0)]})
+        return Ranked(Outcome.ANSWERED, {"x": Hits.of([("a", 1.0)])})
 
     outcomes = each(answer)([Question("good"), Question("bad"), Question("good")], 1)
     assert [a.outcome for a in outcomes] == [Outcome.ANSWERED, Outcome.RAISED, Outcome.ANSWERED]

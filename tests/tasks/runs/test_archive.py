@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 
+from kbgate.tasks.domain import Cards
 from kbgate.tasks.runs.archive import keep_cards, recall_cards
-from kbgate.tasks.tables import rows_of
 from tests.exams import Desk
+
+
+def hashes(cards: Cards) -> list[str]:
+    return [card.hash for card in cards.values()]
 
 
 def test_a_card_is_recalled_as_it_was_kept(desk: Desk, tmp_path: Path) -> None:
@@ -15,11 +20,10 @@ def test_a_card_is_recalled_as_it_was_kept(desk: Desk, tmp_path: Path) -> None:
     desk.case("a")
     cards = desk.exam({"a": []}).kb.cards
     keep_cards(tmp_path, "desk", cards)
-    found = recall_cards(tmp_path, "desk", cards["hash"])
-    assert len(found) == 12
-    first = rows_of(cards)[0]
-    assert found[first["hash"]] == {**first, "file": "", "line": 0}
-    assert found[first["hash"]]["valid_until"] == dt.date(2026, 5, 31)
+    recalled = recall_cards(tmp_path, "desk", hashes(cards))
+    assert len(recalled) == 12
+    assert recalled[cards["c0"].hash] == dataclasses.replace(cards["c0"], file="", line=0)
+    assert recalled[cards["c0"].hash].valid_until == dt.date(2026, 5, 31)
 
 
 def test_what_is_kept_is_not_kept_again(desk: Desk, tmp_path: Path) -> None:
@@ -35,10 +39,10 @@ def test_what_is_kept_is_not_kept_again(desk: Desk, tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_as_if_never_seen(desk: Desk, tmp_path: Path) -> None:
     desk.case("a")
     cards = desk.exam({"a": []}).kb.cards
-    assert recall_cards(tmp_path, "desk", cards["hash"]) == {}
+    assert recall_cards(tmp_path, "desk", hashes(cards)) == {}
     keep_cards(tmp_path, "desk", cards)
     (kept,) = (tmp_path / "cards" / "desk").iterdir()
     kept.write_bytes(b"torn")
-    assert recall_cards(tmp_path, "desk", cards["hash"]) == {}
+    assert recall_cards(tmp_path, "desk", hashes(cards)) == {}
     keep_cards(tmp_path, "desk", cards)
-    assert len(recall_cards(tmp_path, "desk", cards["hash"])) == 12
+    assert len(recall_cards(tmp_path, "desk", hashes(cards))) == 12

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kbgate.tasks.runs.runfiles import digests_of, seal_of
+from kbgate.tasks.runs.document import VerdictDocument
+from kbgate.tasks.runs.runfiles import digests_of, sealed
 from tests.conftest import MEDICATION, edit_lines, edit_text
 
 CLI = Callable[..., int]
@@ -36,8 +37,7 @@ def edit_verdict(folder: Path, edit: Callable[[dict[str, Any]], None], reseal: b
     document = json.loads((folder / "verdict.json").read_text())
     edit(document)
     if reseal:
-        document["files"] = digests_of(folder)
-        document["seal"] = seal_of(document)
+        document = sealed(VerdictDocument.of(document), digests_of(folder)).plain()
     (folder / "verdict.json").write_text(json.dumps(document))
 
 

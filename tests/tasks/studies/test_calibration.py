@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
 import json
 import re
 from collections.abc import Callable
@@ -12,11 +14,15 @@ import pytest
 
 from kbgate.flows import evaluate
 from kbgate.tasks.comparison.compare import compare
-from kbgate.tasks.comparison.statistics import Floats
-from kbgate.tasks.domain import Exam, Scores
+from kbgate.tasks.domain import Mode
 from kbgate.tasks.gate import judge
-from kbgate.tasks.studies.calibration import agreement, detectable, false_alarms
-from kbgate.tasks.tables import REFERENCE
+from kbgate.tasks.results import Scores
+from kbgate.tasks.runs.history import SCHEMA, HistoryLine
+from kbgate.tasks.schema import Counts, Fingerprints
+from kbgate.tasks.studies.calibration import agreement
+from kbgate.tasks.studies.nights import detectable, false_alarms
+from kbgate.tasks.tables import REFERENCE, Figure, Floats, LaneScores
+from kbgate.tasks.verdicts import Code, Exam, Level, VerdictName
 from tests.conftest import MEDICATION, edit_text
 from tests.exams import Desk, filler
 
@@ -40,23 +46,32 @@ def bundled(home: Path, tolerance: float) -> Exam:
         "contract": exam.suite.gates["contract"].model_copy(update={"tolerance": tolerance, "floor": None}),
         "newly_failing": exam.suite.gates["newly_failing"].model_copy(update={"ceiling": 1.0}),
     }
-    suite = exam.suite.model_copy(update={"gates": gates, "slices": [], "acceptance": None})
-    return Exam(**{**vars(exam), "suite": suite})
+    suite = exam.suite.model_copy(update={"gates": gates, "slices": (), "acceptance": None})
+    return dataclasses.replace(exam, suite=suite)
 
 
 def blocking(exam: Exam, noise: Callable[[Floats], Floats]) -> set[str]:
     """The checks of the real gate that block when the contract of each case is moved by noise."""
-    figures, method = exam.scores.figures.copy(), exam.run.method
-    of_key = figures["metric"] == f"contract@{exam.suite.top_k}"
-    values = figures[of_key & (figures["lane"] == method)].set_index("case")["value"]
-    moved = np.round((values + noise(values.to_numpy())).clip(0, 1), 6)
+    method, contract = exam.run.method, Figure("contract", exam.suite.top_k)
+    by_case = exam.scores.of(method)[contract]
+    values = np.array(list(by_case.values()))
+    moved = dict(zip(by_case, np.round((values + noise(values)).clip(0, 1), 6).tolist(), strict=True))
     # The index loses nothing: what exact search would have found moves alike.
-    both = of_key & figures["lane"].isin([method, REFERENCE])
-    figures.loc[both, "value"] = figures.loc[both, "case"].map(moved)
-    scores = Scores(figures, exam.scores.placements)
+    alike = {name for name in (method, REFERENCE) if name in exam.scores.lanes}
+    lanes = {name: with_figure(lane, contract, moved) if name in alike else lane for name, lane in exam.scores.lanes.items()}
+    scores = Scores(lanes, exam.scores.placements)
     comparison = compare(exam.suite, exam.golden, exam.asked, exam.run, scores, exam.baseline)
-    verdict = judge(Exam(**{**vars(exam), "scores": scores, "comparison": comparison}))
-    return {reason.check for reason in verdict.reasons if reason.level == "critical"}
+    verdict = judge(dataclasses.replace(exam, scores=scores, comparison=comparison))
+    return {reason.check for reason in verdict.reasons if reason.level == Level.CRITICAL}
+
+
+def with_figure(lane: LaneScores, figure: Figure, by_case: dict[str, float]) -> LaneScores:
+    """The scores of a lane with other values of one figure."""
+    values, place = lane.values.copy(), lane.figures.index(figure)
+    for number, case in enumerate(lane.cases):
+        if case in by_case:
+            values[number, place] = by_case[case]
+    return dataclasses.replace(lane, values=values)
 
 
 @pytest.mark.slow
@@ -64,9 +79,7 @@ def blocking(exam: Exam, noise: Callable[[Floats], Floats]) -> set[str]:
 def test_the_gate_blocks_as_often_as_calibrate_prints(deviation: float, tolerance: float, desk: Desk) -> None:
     """Noise at the ceiling of a range only ever lowers a mean: calibrate must count that in, as the gate does."""
     exam = nightly(desk, tolerance)
-    own = exam.scores.figures
-    table = own[own["lane"] == "exact"].pivot(index="case", columns="metric", values="value")
-    stated = false_alarms(exam.suite, table, {}, deviation)["any"]
+    stated = false_alarms(exam.suite, exam.scores.of("exact"), {}, deviation)["any"]
     draw, nights = np.random.default_rng(4), 600
     blocked = sum(bool(blocking(exam, lambda values: draw.normal(0, deviation, len(values)))) for _ in range(nights)) / nights
     assert blocked == pytest.approx(stated, abs=0.02 + 2 * (stated * (1 - stated) / nights) ** 0.5)
@@ -77,14 +90,12 @@ def test_the_gate_blocks_as_often_as_calibrate_prints(deviation: float, toleranc
 def test_so_it_does_on_the_bundled_suite(deviation: float, tolerance: float, home: Path) -> None:
     """The suite's own scores and A/A deltas (none: every build of its index ranks alike), its own clusters."""
     exam, draw = bundled(home, tolerance), np.random.default_rng(5)
-    canaries = frozenset(exam.asked.loc[exam.asked["canary"].astype(bool), "id"])
-    own = exam.scores.figures[exam.scores.figures["lane"] == exam.run.method]
-    table = own.pivot(index="case", columns="metric", values="value")
-    stated = false_alarms(exam.suite, table, {}, deviation, canaries)
+    canaries = frozenset(name for name, case in exam.asked.items() if case.canary)
+    stated = false_alarms(exam.suite, exam.scores.of(exam.run.method), {}, deviation, canaries)
     nights = [blocking(exam, lambda values: draw.normal(0, deviation, len(values))) for _ in range(150)]
     for check, rate in stated.items():
         blocked = sum(
-            {"any": bool(found), "contract@5": "limits.contract" in found}.get(check, check in found) for found in nights
+            {"any": bool(checks), "contract@5": "limits.contract" in checks}.get(check, check in checks) for checks in nights
         )
         assert blocked / 150 == pytest.approx(rate, abs=0.02 + 2 * (rate * (1 - rate) / 150) ** 0.5), check
 
@@ -94,17 +105,36 @@ def test_the_power_is_what_calibrate_states(clusters: int, check: str, desk: Des
     suite = nightly(desk, 0.02).suite
     gates = {**suite.gates, "newly_failing": suite.gates["newly_failing"].model_copy(update={"ceiling": 0.0})}
     suite = suite.model_copy(update={"gates": gates})
-    fall = detectable(suite, clusters)[check]
-    lost = (np.random.default_rng(7).random((4000, clusters)) < fall).mean(axis=1)
+    drop = detectable(suite, clusters)[check]
+    lost = (np.random.default_rng(7).random((4000, clusters)) < drop).mean(axis=1)
     limit = 0.02 if check == "contract@3" else 0.0
     assert (lost > limit + 1e-9).mean() == pytest.approx(0.8, abs=0.05)
 
 
-def test_the_agreement_of_fast_and_full() -> None:
-    def line(mode: str, code: int, index: str) -> dict[str, object]:
-        return {"mode": mode, "exit_code": code, "fingerprints": {"index": index}}
+def line(mode: Mode, code: int, index: str) -> HistoryLine:
+    """A run of the suite by its mode, its exit code and the index it judged."""
+    return HistoryLine(
+        schema=SCHEMA,
+        suite="desk",
+        run="20260601T023000Z-abcdef",
+        time=dt.datetime(2026, 6, 1, 2, 30, tzinfo=dt.UTC),
+        mode=mode,
+        method="exact",
+        verdict=VerdictName.BLOCK if code else VerdictName.PASS,
+        exit_code=code,
+        code=Code.NONE,
+        fingerprints=Fingerprints(index=index, golden="g", policy="p"),
+        kb="f" * 16,
+        counts=Counts(cards=12, chunks=12, rows=12, cases=12),
+        newly_failing=[],
+        newly_passing=[],
+        means={},
+    )
 
-    history = [line("full", 0, "a"), line("fast", 0, "a"), line("fast", 1, "b"), line("full", 0, "b"), line("fast", 1, "c")]
+
+def test_the_agreement_of_fast_and_full() -> None:
+    full, fast = Mode.FULL, Mode.FAST
+    history = [line(full, 0, "a"), line(fast, 0, "a"), line(fast, 1, "b"), line(full, 0, "b"), line(fast, 1, "c")]
     assert agreement(history) == (2, 1)
 
 
@@ -113,11 +143,11 @@ def test_calibrate_says_what_a_verdict_is_worth_and_writes_nothing(
 ) -> None:
     before = {file.name for file in medication.iterdir()}
     assert kbgate("calibrate", medication, "--repeats", 1) == 0
-    said = capsys.readouterr().out
-    assert "0 cases changed sides" in said
-    assert "false alarms as observed: contract@5 0.0 %, newly_failing 0.0 %, canaries 0.0 %, any 0.0 %" in said
-    assert "proposed noise ceiling" in said
-    assert re.search(r"one question takes to embed: p50 \d+\.\d ms, p95 .*, p99 .* \(n = 200\)", said)
+    shown = capsys.readouterr().out
+    assert "0 cases changed sides" in shown
+    assert "false alarms as observed: contract@5 0.0 %, newly_failing 0.0 %, canaries 0.0 %, any 0.0 %" in shown
+    assert "proposed noise ceiling" in shown
+    assert re.search(r"one question takes to embed: p50 \d+\.\d ms, p95 .*, p99 .* \(n = 200\)", shown)
     assert {file.name for file in medication.iterdir()} == before
 
 
@@ -134,5 +164,5 @@ def test_the_band_of_a_rigged_index_is_above_zero(
     rigged = "[index]\nef_search = 10\nef_construction = 10\nmax_neighbors = 4\n\n[gates]"
     edit_text(medication / "suite.toml", "[gates]", f'[retrieval]\nmethod = "dense"\ncandidates = 10\n\n{rigged}')
     assert kbgate("calibrate", medication) == 0
-    said = capsys.readouterr().out.split("\n")[0]
-    assert "none, every figure is the same" not in said
+    shown = capsys.readouterr().out.split("\n")[0]
+    assert "none, every figure is the same" not in shown

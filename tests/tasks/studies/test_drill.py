@@ -1,19 +1,26 @@
-"""The drill: faults are made on copies, sat and diagnosed by a process that is told nothing of them, and counted honestly."""
+"""The drill: faults are made on copies, examined by a process that is told nothing of them, and counted honestly."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kbgate.tasks.domain import Card, Case, Inputs
 from kbgate.tasks.findings import Finding
-from kbgate.tasks.studies.drill import LOOKED_INTO, _judged, _named, _sit
+from kbgate.tasks.inputs.cards import load_cards
+from kbgate.tasks.inputs.golden import load_golden
+from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.studies.copies import copy_of, write
+from kbgate.tasks.studies.drill import LOOKED_INTO, Drill, Mutant, _in_worker, _judged, _named, lines_of, rows_of
 from kbgate.tasks.studies.faults import FAULTS, Copy, Spoiled
-from kbgate.tasks.studies.sitting import Sitting, sit
+from kbgate.tasks.studies.trial import Trial, trial_of
 from tests.conftest import MEDICATION, edit_lines, edit_text, write_lines
 
 CLI = Callable[..., int]
@@ -22,12 +29,17 @@ CLI = Callable[..., int]
 def a_copy() -> Copy:
     table = "Fares in crowns, children half.\n\n| from | to |\n|---|---|\n| a | b |\n| c | d |\n\nPay on board. Bring change."
     cards = [
-        {"id": f"c{n}", "title": f"Título {n}", "text": f"Línea {n} está aquí. Otra frase. Una más. {table}",
-         "domain": f"d{n % 3}",
-         "topics": ["t"], "description": "palabras"}
+        Card(
+            f"c{n}",
+            f"Título {n}",
+            f"Línea {n} está aquí. Otra frase. Una más. {table}",
+            domain=f"d{n % 3}",
+            topics=("t",),
+            description="palabras",
+        )
         for n in range(8)
-    ]  # fmt: skip
-    cases = [{"id": f"q{n}", "query": "?", "kind": "golden", "groups": [[f"c{n}"]]} for n in range(8)]
+    ]
+    cases = [Case(f"q{n}", "?", groups=((f"c{n}",),)) for n in range(8)]
     return Copy({"name": "x", "kb": {"path": "cards.jsonl"}}, cards, cases, "2026-06-01", {"cls": "/m"}, ("c1", "c2"))
 
 
@@ -38,7 +50,7 @@ def test_every_fault_changes_the_copy_and_says_whom(name: str) -> None:
         copy = a_copy()
         spoiled = FAULTS[name].spoil(copy, random.Random(seed))
         if spoiled is not None:
-            assert (copy.cards, copy.cases, copy.settings) != (before.cards, before.cases, before.settings)
+            assert copy != before
             assert spoiled.target
             assert FAULTS[name].causes
             return
@@ -49,48 +61,102 @@ def test_faults_are_drawn_alike_from_one_seed() -> None:
     for name, fault in FAULTS.items():
         one, other = a_copy(), a_copy()
         assert fault.spoil(one, random.Random(4)) == fault.spoil(other, random.Random(4)), name
-        assert (one.cards, one.cases, one.settings) == (other.cards, other.cases, other.settings)
+        assert one == other
 
 
-def sitting(verdict: str, causes: list[str], culprit: str = "c1", **fields: Any) -> Sitting:
+def trial(verdict: str, causes: list[str], culprit: str = "c1", **fields: Any) -> Trial:
     findings = tuple(Finding(f"q{n}", "c1", cause, "", True, (culprit,)) for n, cause in enumerate(causes))
-    return Sitting(verdict, (("newly_failing", "said"),) if verdict != "PASS" else (), findings=findings, **fields)
+    return Trial(verdict, (("newly_failing", "a sentence"),) if verdict != "PASS" else (), findings=findings, **fields)
 
 
-FIRST = Sitting("PASS", passing=frozenset({"q0"}), held=frozenset({("q0", "c1")}))
+FIRST = Trial("PASS", passing=frozenset({"q0"}), held=frozenset({("q0", "c1")}))
 
 
 def test_a_fault_is_named_by_the_cause_given_most_often_and_its_object() -> None:
     fault, spoiled = FAULTS["expired"], Spoiled("c1", ("c1",))
-    assert _named(fault, spoiled, sitting("BLOCK", ["validity", "validity", "displaced"]), []) == ("validity", True)
-    assert _named(fault, spoiled, sitting("BLOCK", ["validity", "displaced", "displaced"]), []) == ("displaced", False)
-    assert _named(fault, spoiled, sitting("BLOCK", ["validity"], culprit="c2"), []) == ("validity", False)
-    assert _named(fault, spoiled, sitting("BLOCK", ["unknown", "unknown", "validity"]), []) == ("validity", True)
-    assert _named(fault, spoiled, sitting("BLOCK", []), []) == ("", False)
+    assert _named(fault, spoiled, trial("BLOCK", ["validity", "validity", "displaced"]), []) == ("validity", True)
+    assert _named(fault, spoiled, trial("BLOCK", ["validity", "displaced", "displaced"]), []) == ("displaced", False)
+    assert _named(fault, spoiled, trial("BLOCK", ["validity"], culprit="c2"), []) == ("validity", False)
+    assert _named(fault, spoiled, trial("BLOCK", ["unknown", "unknown", "validity"]), []) == ("validity", True)
+    assert _named(fault, spoiled, trial("BLOCK", []), []) == ("", False)
 
 
 def test_a_passing_case_that_fails_unnoticed_is_counted_against_the_gate() -> None:
     fault, spoiled = FAULTS["expired"], Spoiled("c1", ("c1",))
-    missed = _judged(fault, spoiled, FIRST, sitting("PASS", []))
+    missed = _judged(fault, spoiled, FIRST, trial("PASS", []))
     assert (missed.missed, missed.noticed, missed.equivalent) == (("q0",), False, False)
-    seen = _judged(fault, spoiled, FIRST, sitting("BLOCK", ["validity"]))
+    seen = _judged(fault, spoiled, FIRST, trial("BLOCK", ["validity"]))
     assert (seen.missed, seen.noticed, seen.right) == ((), True, True)
-    same = _judged(fault, spoiled, FIRST, sitting("PASS", [], passing=FIRST.passing, held=FIRST.held))
+    same = _judged(fault, spoiled, FIRST, trial("PASS", [], passing=FIRST.passing, held=FIRST.held))
     assert same.equivalent
 
 
 def test_what_was_red_before_notices_nothing_by_being_red() -> None:
-    red = Sitting("BLOCK", (("canaries", "said"),), FIRST.passing, FIRST.held)
-    again = Sitting("BLOCK", (("canaries", "said"),), FIRST.passing, frozenset())
+    red = Trial("BLOCK", (("canaries", "a sentence"),), FIRST.passing, FIRST.held)
+    again = Trial("BLOCK", (("canaries", "a sentence"),), FIRST.passing, frozenset())
     assert not _judged(FAULTS["expired"], Spoiled("c1"), red, again).noticed
 
 
 def test_the_process_that_examines_is_told_a_folder_and_nothing_else(medication: Path, home: Path) -> None:
     edit_lines(medication / "cards.jsonl", lambda row: None if row["id"] == "epilepsy-missed" else row)
-    told = _sit((str(medication), str(home)))
-    assert told.verdict == "BLOCK"
-    assert {finding.cause for finding in told.findings} == {"removed"}
-    assert len(told.findings) <= LOOKED_INTO
+    result = _in_worker((str(medication), str(home)))
+    assert result.verdict == "BLOCK"
+    assert {finding.cause for finding in result.findings} == {"removed"}
+    assert len(result.findings) <= LOOKED_INTO
+
+
+def test_a_copy_that_is_spoiled_leaves_the_original_as_it_was() -> None:
+    for fault in FAULTS.values():
+        original, before = a_copy(), a_copy()
+        fault.spoil(original.copy(), random.Random(5))
+        assert original == before, fault.name
+
+
+def test_cards_and_cases_are_written_as_they_were_read(medication: Path, tmp_path: Path) -> None:
+    """All that decides what is found stands in the copy: hashes differ only where a line says where it is from."""
+    suite = load_suite(medication)
+    inputs = Inputs(suite, load_cards(suite), load_golden(suite), None)
+    write(copy_of(inputs, "2026-06-01", None, random.Random(1)), tmp_path / "copy")
+    copied = load_suite(tmp_path / "copy")
+    assert {name: case.hash for name, case in load_golden(copied).cases.items()} == {
+        name: case.hash for name, case in inputs.golden.cases.items()
+    }
+    unplaced = [
+        {name: dataclasses.replace(card, file="", line=0, hash="", source_url="", updated_at="") for name, card in kb.items()}
+        for kb in (load_cards(copied).cards, inputs.kb.cards)
+    ]
+    assert unplaced[0] == unplaced[1]
+
+
+def mutant(fault: str, cause: str, **fields: Any) -> Mutant:
+    given = {"equivalent": False, "noticed": True, "missed": (), "warned": (), "verdict": "BLOCK", "right": True, "detail": ""}
+    return Mutant(fault=fault, target="c1", cause=cause, **{**given, **fields})
+
+
+def test_the_mutants_of_a_fault_are_counted() -> None:
+    mutants = (
+        mutant("expired", "validity"),
+        mutant("expired", "unknown", right=False),
+        mutant("expired", "", equivalent=True, noticed=False, right=False),
+        mutant("expired", "", noticed=False, right=False, missed=("q1",)),
+        mutant("dropped", "", right=False, verdict="WARN", warned=("q2",)),
+    )
+    drill = Drill(mutants, ("table cut",), ("c7",), 9)
+    dropped, expired, everything = rows_of(drill)
+    assert (dropped.fault, dropped.made, dropped.causes) == ("dropped", 1, (("nothing", 1),))
+    assert (expired.made, expired.equivalent, expired.real, expired.noticed, expired.right) == (4, 1, 3, 2, 1)
+    assert expired.causes == (("validity", 1), ("unknown", 1))
+    assert (everything.fault, everything.made, everything.noticed) == ("all", 5, 3)
+    assert list(lines_of(drill)) == [
+        "dropped                 1 made,    0 equivalent, noticed 1/1 (100 %), named rightly 0/1 (0 %): nothing 1",
+        "expired                 4 made,    1 equivalent, noticed 2/3 (67 %), named rightly 1/2 (50 %): validity 1, unknown 1",
+        "all                     5 made,    1 equivalent, noticed 3/4 (75 %), named rightly 1/3 (33 %)",
+        "mutants that make a passing case fail: 1 unnoticed, 1 only warned of (inside the slack)",
+        "  expired of c1: q1",
+        "faults this suite cannot have: table cut",
+        "cards whose loss nobody would notice: 1 of 9",
+        "  c7",
+    ]
 
 
 @pytest.fixture
@@ -111,21 +177,23 @@ def test_a_drill_says_what_was_noticed_what_was_named_and_what_nobody_would_see(
 ) -> None:
     before = {path.name: path.read_bytes() for path in small.iterdir()}
     assert kbgate("drill", small, "--sample", 16, "--json", tmp_path / "drill.json") == 0
-    said = capsys.readouterr().out
-    assert "mutants that make a passing case fail: 0 unnoticed, 0 only warned of" in said
-    assert "cards whose loss nobody would notice: 2 of 10\n  bicycle\n  summer\n" in said
-    assert "faults this suite cannot have:" in said
-    assert "table cut" in said
-    told = json.loads((tmp_path / "drill.json").read_text())
-    assert len(told["mutants"]) == 16
-    dropped = [mutant for mutant in told["mutants"] if mutant["fault"] == "dropped" and not mutant["equivalent"]]
+    shown = capsys.readouterr().out
+    assert "mutants that make a passing case fail: 0 unnoticed, 0 only warned of" in shown
+    assert "cards whose loss nobody would notice: 2 of 10\n  bicycle\n  summer\n" in shown
+    assert "faults this suite cannot have:" in shown
+    assert "table cut" in shown
+    mutants = json.loads((tmp_path / "drill.json").read_text())["mutants"]
+    assert len(mutants) == 16
+    dropped = [mutant for mutant in mutants if mutant["fault"] == "dropped" and not mutant["equivalent"]]
     assert all(mutant["noticed"] and mutant["right"] for mutant in dropped)
     assert {path.name: path.read_bytes() for path in small.iterdir()} == before
 
 
 def test_a_suite_whose_model_is_not_there_is_bad_input(small: Path, home: Path) -> None:
-    edit_text(small / "suite.toml", "[retrieval]", '[embedding]\nmodel = "./gone"\n[retrieval]')
-    assert sit(small, home, 5).verdict == "bad input"
+    edit_text(
+        small / "suite.toml", '[retrieval]\nmethod = "bm25"', '[embedding]\nmodel = "./gone"\n[retrieval]\nmethod = "dense"'
+    )
+    assert trial_of(small, home, 5).verdict == "bad input"
 
 
 def test_a_part_of_a_suite_keeps_only_its_own_exceptions(small: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +201,7 @@ def test_a_part_of_a_suite_keeps_only_its_own_exceptions(small: Path, kbgate: CL
         for word in ("ferry", "deck", "storm", "cabin", "ticket"):
             file.write(f'[[allow]]\ncase = "q-{word}"\ncheck = "newly_failing"\nreason = "meant"\nuntil = 2027-01-01\n')
     assert kbgate("drill", small, "--sample", 1, "--cards", 4) == 0
-    assert "1 made" in capsys.readouterr().out
+    assert re.search(r"^all +1 ", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.slow

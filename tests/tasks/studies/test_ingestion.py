@@ -57,28 +57,28 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_was_put_there_is_found(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
-    found = report(kbgate, folder, capsys)
-    assert "cards.jsonl:11" in found["rejected"]["cards"][0]
-    assert found["tables"]["cards"] == ["table"]
-    assert found["lists"]["cards"] == ["list"]
-    assert found["descriptions"]["cards"] == ["figure", "table"]
-    assert found["expired"]["cards"] == ["old"]
-    assert found["not yet valid"]["cards"] == ["early"]
-    assert found["near-duplicates"]["cards"] == ["twin-a and twin-b"]
-    assert found["repeated lines"]["cards"] == ["'All information is given without warranty of any kind.' on 6 cards"]
-    assert found["invisible characters"]["cards"] == ["hidden"]
-    assert found["languages"]["cards"] == ["wrong (en, reads like de)"]
-    assert found["input limit"]["cards"] == []
-    assert "(none was fetched)" in found["sources"]["sentence"]
-    assert "1 of " in found["sources"]["sentence"]
-    assert "chunks of 16 cards" in found["chunks"]["sentence"]
+    observed = report(kbgate, folder, capsys)
+    assert "cards.jsonl:11" in observed["rejected"]["cards"][0]
+    assert observed["tables"]["cards"] == ["table"]
+    assert observed["lists"]["cards"] == ["list"]
+    assert observed["descriptions"]["cards"] == ["figure", "table"]
+    assert observed["expired"]["cards"] == ["old"]
+    assert observed["not yet valid"]["cards"] == ["early"]
+    assert observed["near-duplicates"]["cards"] == ["twin-a and twin-b"]
+    assert observed["repeated lines"]["cards"] == ["'All information is given without warranty of any kind.' on 6 cards"]
+    assert observed["invisible characters"]["cards"] == ["hidden"]
+    assert observed["languages"]["cards"] == ["wrong (en, reads like de)"]
+    assert observed["input limit"]["cards"] == []
+    assert "(none was fetched)" in observed["sources"]["sentence"]
+    assert "1 of " in observed["sources"]["sentence"]
+    assert "chunks of 16 cards" in observed["chunks"]["sentence"]
 
 
 def test_what_the_model_does_not_read_is_counted(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
     edit_text(folder / "suite.toml", "[chunking]\nsize = 400\noverlap = 0\n", '[chunking]\nmethod = "whole"\n')
-    found = report(kbgate, folder, capsys)["input limit"]
-    assert found["cards"] == ["table"]
-    assert "256 tokens" in found["sentence"]
+    observed = report(kbgate, folder, capsys)["input limit"]
+    assert observed["cards"] == ["table"]
+    assert "256 tokens" in observed["sentence"]
 
 
 def test_files_that_are_not_in_normal_form(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ def test_files_that_are_not_in_normal_form(folder: Path, kbgate: CLI, capsys: py
 
 
 def test_the_bundled_suite_is_clean(kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
-    found = report(kbgate, MEDICATION, capsys)
+    observed = report(kbgate, MEDICATION, capsys)
     for name in (
         "rejected",
         "input limit",
@@ -102,6 +102,6 @@ def test_the_bundled_suite_is_clean(kbgate: CLI, capsys: pytest.CaptureFixture[s
         "invisible characters",
         "languages",
     ):
-        assert found[name]["cards"] == [], name
+        assert observed[name]["cards"] == [], name
     assert kbgate("inspect", MEDICATION) == 0
     assert "no card has invisible characters" in capsys.readouterr().out

@@ -1,0 +1,173 @@
+"""The pipeline, once: a suite's files loaded, an index prepared, every case asked, scored, compared, judged and diagnosed.
+
+Flows, studies and tests call these functions. Each stage goes through `stages`, so that the same lines are task runs inside a
+Prefect flow run and plain calls anywhere else. The index stands in a throw-away store, in production's, or in memory alone,
+where it is searched exactly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from uuid import uuid4
+
+from kbgate.tasks import stages
+from kbgate.tasks.baseline.review import baseline_at
+from kbgate.tasks.diagnosis.diagnosis import LIMIT
+from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode
+from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.index.fingerprint import golden_fingerprint, index_fingerprint, pipeline_of, settings_fingerprint
+from kbgate.tasks.index.provenance import provenance_of
+from kbgate.tasks.index.store import build_rows, reopen, temporary_store
+from kbgate.tasks.results import Run
+from kbgate.tasks.retrieval import needs_vectors, versions_of
+from kbgate.tasks.runs.arrivals import arrivals
+from kbgate.tasks.runs.history import previous_run
+from kbgate.tasks.schema import Counts, Fingerprints
+from kbgate.tasks.settings import Suite
+from kbgate.tasks.tables import Vectors
+from kbgate.tasks.verdicts import Evaluation
+
+VECTORS = "vectors"
+"""The folder of the vector cache in kbgate's home."""
+Host = Callable[[str], AbstractContextManager[str]]
+"""Gives a build its store: a throw-away folder, or a place in production."""
+
+
+@contextlib.contextmanager
+def in_memory(build: str) -> Iterator[str]:
+    """The host of an index that has no store: it is searched exactly."""
+    yield ""
+
+
+def load(suite: Suite, home: Path, baseline_ref: str = "") -> Inputs:
+    """A suite's cards, cases and baseline (of a commit, where one is named), held against each other."""
+    home.mkdir(parents=True, exist_ok=True)  # a home that cannot be written is told now, not after the work
+    kb, golden = stages.load_cards(suite), stages.load_golden(suite)
+    baseline = baseline_at(suite, baseline_ref) if baseline_ref else stages.read_baseline(suite)
+    return Inputs(suite, kb, golden, baseline, stages.check_inputs(suite, kb, golden, baseline))
+
+
+def check(suite: Suite) -> Inputs:
+    """A suite's files, nothing asked; raises `InputError` with every mistake of cards, cases and baseline at once."""
+    kb, golden, baseline = stages.load_cards(suite), stages.load_golden(suite), None
+    problems: list[Problem] = list(kb.problems) if suite.kb.on_bad_card == "reject" else []
+    try:
+        stages.check_inputs(suite, kb, golden, None, strict=True)
+    except InputError as error:
+        problems += error.problems
+    try:
+        baseline = stages.read_baseline(suite)
+    except InputError as error:
+        problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return Inputs(suite, kb, golden, baseline)
+
+
+def prepare(inputs: Inputs, home: Path) -> Material:
+    """Cards to chunks, chunks to rows, rows to vectors, where the method looks at any."""
+    suite = inputs.suite
+    chunks = stages.chunk(suite, inputs.kb)
+    rows = build_rows(suite, inputs.kb, chunks)
+    model = stages.identify_model(suite) if needs_vectors(suite) else None
+    vectors = stages.embed_rows(suite, model, rows, home / VECTORS)
+    versions = versions_of(suite)
+    return Material(
+        rows=rows,
+        vectors=vectors,
+        model=model,
+        chunks=len(chunks),
+        fingerprint=index_fingerprint(suite, rows, model, versions),
+        settings=settings_fingerprint(suite, model, versions),
+    )
+
+
+def embed(inputs: Inputs, material: Material, asked: Cases, home: Path) -> Vectors:
+    """One vector per case asked, in their order."""
+    return stages.embed_queries(inputs.suite, material.model, asked, home / VECTORS)
+
+
+def fingerprints_of(inputs: Inputs, material: Material) -> Fingerprints:
+    """The four content hashes a verdict is bound to."""
+    return Fingerprints(
+        index=material.fingerprint,
+        golden=golden_fingerprint(inputs.golden.cases),
+        policy=policy_fingerprint(inputs.suite),
+        baseline=inputs.baseline.fingerprint if inputs.baseline else "",
+    )
+
+
+def evaluate(
+    inputs: Inputs,
+    material: Material,
+    asked: Cases,
+    home: Path,
+    *,
+    mode: Mode = Mode.FULL,
+    host: Host | None = None,
+    touched: tuple[str, ...] = (),
+    limit: int = LIMIT,
+    started: dt.datetime | None = None,
+) -> Evaluation:
+    """Ingest, retrieve, score, compare, judge, diagnose.
+
+    `host`: where production builds its candidate, which is then read back through a new client; `in_memory`; a throw-away
+    store if None. `touched`: asked cases that are beside the fast subset; they are judged and stay out of its means.
+    `limit`: golds the diagnosis looks into. `started`: the moment of the run, now if None.
+    """
+    suite, started = inputs.suite, started or dt.datetime.now(dt.UTC)
+    run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
+    build, as_of = f"{suite.name}-{material.fingerprint}-{run_id}", suite.day
+    questions = embed(inputs, material, asked, home)
+    run = _ask(inputs, material, asked, questions, as_of, mode, host, build)
+    fingerprints = fingerprints_of(inputs, material)
+    previous = previous_run(home, suite.name, mode, fingerprints.golden)
+    exam = stages.score_and_compare(inputs, asked, run, started.date(), touched=touched, previous=previous)
+    diagnosis = stages.diagnose(exam, inputs, material, questions, as_of, home, limit)
+    if suite.acceptance is not None:
+        exam = dataclasses.replace(exam, explained=diagnosis.explained)
+    return Evaluation(
+        exam=exam,
+        verdict=stages.judge(exam),
+        run_id=run_id,
+        build=build,
+        folder=home / "runs" / suite.name / run_id,
+        started=started,
+        as_of=as_of,
+        fingerprints=fingerprints,
+        provenance=provenance_of(suite.folder, material.model, material.settings, pipeline_of(suite)),
+        counts=counts_of(inputs, material),
+        arrivals=arrivals(inputs, home),
+        diagnosis=diagnosis,
+    )
+
+
+def counts_of(inputs: Inputs, material: Material) -> Counts:
+    """How much there was."""
+    return Counts(cards=len(inputs.kb.cards), chunks=material.chunks, rows=len(material.rows), cases=len(inputs.golden.cases))
+
+
+def _ask(
+    inputs: Inputs,
+    material: Material,
+    asked: Cases,
+    questions: Vectors,
+    day: dt.date,
+    mode: Mode,
+    host: Host | None,
+    build: str,
+) -> Run:
+    """Every case asked once, of the index where its host has it."""
+    suite = inputs.suite
+    if host is in_memory or (host is None and not needs_vectors(suite)):
+        # Words are ranked from the texts: a throw-away store would be filled and never asked.
+        return stages.retrieve(suite, Index(material.rows, material.vectors), asked, questions, day, mode)
+    with (host or temporary_store)(build) as store:
+        index = stages.ingest(suite, material.rows, material.vectors, store, build)
+        return stages.retrieve(suite, reopen(index) if host else index, asked, questions, day, mode)

@@ -1,0 +1,75 @@
+"""Cases held against cards: unknown golds, excerpts that are not there, predicates on unknown fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kbgate.tasks.domain import Baseline, Cards, Case, GoldenSet, KnowledgeBase, Vanished
+from kbgate.tasks.errors import InputError, Problem, did_you_mean
+from kbgate.tasks.predicates import BUILT_IN_FIELDS, mistakes
+from kbgate.tasks.records import nfc
+from kbgate.tasks.settings import FILE, Suite
+
+
+def check_inputs(
+    suite: Suite, kb: KnowledgeBase, golden: GoldenSet, baseline: Baseline | None, strict: bool = False
+) -> tuple[Vanished, ...]:
+    """Hold cases against cards; raises `InputError` with every mistake of cards and cases.
+
+    Gold the baseline's manifest knows, and the knowledge base has lost since, is returned: the run goes on and will block.
+    With `strict`, as in `kbgate check`, it is a mistake too.
+    """
+    accepted = baseline.cards if baseline else {}
+    changed = {name for name, row in accepted.items() if name not in kb.cards or kb.cards[name].hash != row.hash}
+    known_cases = baseline.cases if baseline else {}
+    rejected = kb.problems if suite.kb.on_bad_card == "refuse" else ()
+    problems, vanished = [*rejected, *golden.problems], []
+    fields = [*BUILT_IN_FIELDS, *suite.kb.filterable]
+    # Cards that were not read cannot be told from cards that are not there: their own problem is the one to mend first.
+    if not kb.cards:
+        raise InputError([*kb.problems, *golden.problems])
+    for case in golden.cases.values():
+        sentences = list(_predicate_mistakes(case, fields))
+        for lost, sentence in _missing_gold(case, kb.cards):
+            # A case the baseline does not know was labelled since: what it misses was never there.
+            if lost.card in changed and (case.id in known_cases or not lost.excerpt) and not strict:
+                vanished.append(lost)
+            else:
+                sentences.append(sentence)
+        problems += [Problem(case.file, case.line, sentence) for sentence in sentences]
+    known = {*golden.cases, *known_cases}
+    problems += [
+        Problem(FILE, 0, f"allow.{number}.case: unknown case '{allow.case}'; {did_you_mean(allow.case, known)}")
+        for number, allow in enumerate(suite.allowances)
+        if allow.case not in known
+    ]
+    if problems:
+        raise InputError(problems)
+    return tuple(vanished)
+
+
+def _predicate_mistakes(case: Case, fields: Collection[str]) -> Iterator[str]:
+    for name, written in (("filter", case.filter), ("entitled", case.entitled), ("right_filter", case.right_filter)):
+        if written is not None:
+            for sentence in mistakes(written, fields, access=name == "entitled"):
+                yield f"{name}: {sentence}"
+
+
+def _missing_gold(case: Case, cards: Cards) -> Iterator[tuple[Vanished, str]]:
+    """Gold that is not in the knowledge base as it is, and the sentence for whoever wrote the label."""
+    for card in sorted(case.grades):
+        if card not in cards:
+            sentence = f"gold '{card}' of case '{case.id}' is no card of the knowledge base; {did_you_mean(card, cards)}"
+            yield Vanished(case.id, card), sentence
+    for span in case.evidence:
+        card = nfc(span.card)
+        if card not in cards:
+            continue
+        text = cards[card].text
+        if span.text is not None and nfc(span.text) not in nfc(text):
+            sentence = f"evidence '{span.text[:40]}' of case '{case.id}' does not stand in card '{card}'"
+            yield Vanished(case.id, card, span.text), sentence
+        if span.start is not None and span.end is not None and not 0 <= span.start < span.end <= len(text):
+            place = f"{span.start} to {span.end}"
+            sentence = f"evidence {place} of case '{case.id}' is outside card '{card}' ({len(text)} characters)"
+            yield Vanished(case.id, card, place), sentence

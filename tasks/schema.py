@@ -1,0 +1,188 @@
+"""What is written down and read again, as models: what the files of a baseline say, and what every document has in common.
+
+Models of the other documents stand with their files (`runs.document`, `runs.history`, `production.pointer`). A document
+holds no unknown key, no missing one and no NaN; its JSON schema is made from its model.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+
+class Document(BaseModel):
+    """A part of a written file: no unknown keys, no type guessing, never changed after reading."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        defer_build=True,
+        json_schema_serialization_defaults_required=True,
+    )
+
+    @classmethod
+    def of(cls, content: JsonValue) -> Self:
+        """What JSON content says, as `records.parse_json` gives it; raises ValueError, a `ValidationError` with the places."""
+        # As JSON: a day and a known word are text there, and nothing else is guessed.
+        return cls.model_validate_json(json.dumps(content, allow_nan=False))
+
+    def plain(self) -> dict[str, JsonValue]:
+        """As JSON content: what is written, digested and compared."""
+        content: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
+        return content
+
+
+Day = Annotated[dt.date, Field(strict=False)]
+"""A day, written in ISO form."""
+
+
+class Mean(Document):
+    """A figure over the cases that have it."""
+
+    mean: float
+    n: int
+
+
+Means = dict[str, Mean]
+"""By figure, such as `ndcg@10`."""
+
+
+class Counts(Document):
+    """How much there was."""
+
+    cards: int
+    chunks: int
+    rows: int
+    """Rows of the index: distinct texts."""
+    cases: int
+
+
+class AcceptedFingerprints(Document):
+    """The content hashes a baseline is bound to."""
+
+    index: str
+    golden: str
+    policy: str
+
+
+class Fingerprints(AcceptedFingerprints):
+    """The content hashes a verdict is bound to."""
+
+    baseline: str = ""
+    """Of the baseline it was compared with; empty where there was none."""
+
+
+class ModelIdentity(Document):
+    """An embedding model."""
+
+    name: str
+    weights: str
+    """sha256 over every file that shapes a vector; empty where nothing was embedded."""
+
+
+class Commit(Document):
+    """Where the suite's repository stood."""
+
+    hash: str
+    dirty: bool
+
+
+class Provenance(Document):
+    """Where figures come from."""
+
+    model: ModelIdentity
+    versions: dict[str, str]
+    """Of the libraries that shape figures."""
+    commit: Commit | None
+    settings: str = ""
+    """Digest of how cards become rankings, whatever the cards."""
+    pipeline: dict[str, dict[str, JsonValue]] = {}
+    """The settings that make rankings of cards, by section of suite.toml."""
+
+
+class Acceptance(Document):
+    """Who accepted a baseline's scores, and in spite of what."""
+
+    on: Day
+    reason: str
+    verdict: str
+    accepted_regression: list[str]
+    """Cases that were knowingly accepted as failing."""
+    in_spite_of: list[str]
+    """The sentences the gate said."""
+
+
+class Anchor(Document):
+    """The baseline that later ones are held against together."""
+
+    on: Day
+    reason: str
+    index: str
+    """Fingerprint of its index."""
+
+
+class Digests(Document):
+    """What the three files of a baseline hold, so that one changed by hand is found."""
+
+    summary: str = ""
+    cases: str
+    cards: str
+
+
+class BaselineSummary(Document):
+    """baseline.json."""
+
+    schema_: int = Field(alias="schema")
+    suite: str
+    accepted: Acceptance
+    top_k: int
+    unit: str
+    method: str
+    metric_versions: dict[str, int]
+    means: Means
+    lanes: dict[str, Means]
+    counts: Counts
+    fingerprints: AcceptedFingerprints
+    provenance: Provenance
+    digests: Digests
+    anchor: Anchor
+
+    def plain(self) -> dict[str, JsonValue]:
+        """As JSON content, without what was neither read nor given: a file of an older kbgate keeps its digest."""
+        content: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return content
+
+
+class BaselineCase(Document):
+    """A line of baseline.cases.jsonl."""
+
+    id: str
+    hash: str
+    cluster: str
+    canary: bool
+    tier_gold: bool
+    outcome: str
+    scores: dict[str, float]
+    """By figure; a figure that was not defined is absent."""
+    gold_ranks: dict[str, int | None]
+    """To depth `candidates`; None: not within."""
+    top: list[str]
+    """The first top_k cards."""
+    kth: dict[str, float]
+    """By lane: the score at top_k, or at the ranking's end."""
+    anchor: dict[str, float] | None
+    """What it scored at the anchor, in the figures that have a tolerance; None where it was another case then."""
+
+
+class BaselineCard(Document):
+    """A line of baseline.cards.jsonl."""
+
+    id: str
+    hash: str
+    tier: str
+    domain: str

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from kbgate.tasks.records import canonical
+from kbgate.tasks.records import canonical, replacing
 from kbgate.tasks.tables import CARD_COLUMNS, rows_of
 
 _NOT_CONTENT = ("file", "line")
@@ -33,11 +33,9 @@ def keep_cards(home: Path, suite: str, cards: pd.DataFrame) -> None:
     if not added:
         return
     path = _folder(home, suite) / f"{uuid.uuid4().hex}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame([(name, _written(row)) for name, row in sorted(added.items())], columns=["hash", "card"])
-    temporary = path.with_suffix(".tmp")
-    table.to_parquet(temporary, index=False)
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        table.to_parquet(temporary, index=False)
 
 
 def recall_cards(home: Path, suite: str, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from kbgate.tasks.domain import Evaluation, Run
 from kbgate.tasks.index.fingerprint import kb_fingerprint
-from kbgate.tasks.records import canonical, digest, write_text
+from kbgate.tasks.records import canonical, digest, replacing, write_text
 from kbgate.tasks.results import NightlyRow, Result
 from kbgate.tasks.tables import rows_of
 
@@ -148,9 +148,8 @@ def seal_of(document: Mapping[str, Any]) -> str:
 
 
 def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    temporary = path.with_suffix(".tmp")
-    table.to_parquet(temporary, index=False)
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        table.to_parquet(temporary, index=False)
 
 
 def run_table(run: Run) -> pd.DataFrame:

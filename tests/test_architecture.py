@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
 ROOMS = (
-    "errors", "settings", "records", "findings", "domain", "tables", "results", "registry", "predicates",
+    "errors", "git", "settings", "records", "findings", "domain", "tables", "results", "registry", "predicates",
     "metrics", "index", "retrieval", "inputs", "comparison", "gate", "runs", "baseline", "production", "diagnosis",
     "stages", "studies", "reports", "flows",
 )  # fmt: skip

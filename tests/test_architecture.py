@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.conftest import ROOT
 
@@ -96,3 +97,9 @@ def test_the_top_level_is_the_owners() -> None:
     owned = {"pyproject.toml", "README.md", "flows", "tasks", "baselines", "reports", "tests", "deploy", "Makefile", "LICENSE"}
     there = {path.name for path in ROOT.iterdir() if not path.name.startswith(".") and not path.name.endswith(".egg-info")}
     assert there == owned
+
+
+def test_no_property_test_has_a_deadline() -> None:
+    assert settings().deadline is None
+    own = [path.name for path in (ROOT / "tests").rglob("test_*.py") if "deadline" + "=" in path.read_text(encoding="utf-8")]
+    assert not own, "the one profile in tests/conftest.py says it"

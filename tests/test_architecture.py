@@ -96,7 +96,7 @@ def test_the_imported_tasks_are_ours() -> None:
 def test_the_top_level_is_the_owners() -> None:
     owned = {"pyproject.toml", "README.md", "flows", "tasks", "baselines", "reports", "tests", "deploy", "Makefile", "LICENSE"}
     there = {path.name for path in ROOT.iterdir() if not path.name.startswith(".") and not path.name.endswith(".egg-info")}
-    assert there == owned
+    assert there - {"build"} == owned  # pip leaves a folder build where it made a wheel
 
 
 def test_no_property_test_has_a_deadline() -> None:

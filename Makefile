@@ -15,12 +15,14 @@ install: $(VENV)/.installed ## make .venv and install what kbgate needs to run
 eval: install ## evaluate the bundled suite and print its verdict
 	$(BIN)/kbgate evaluate baselines/medication
 
-test: $(VENV)/.test ## lint, types and tests (at most 6 minutes on 2 cores)
+lint: $(VENV)/.test ## ruff's rules and format, and mypy's types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+test: lint ## lint, types and tests (at most 6 minutes on 2 cores)
 	$(BIN)/pytest
 
-test-all: $(VENV)/.test ## the tests, and what is slow: public collections, servers (at most 30 minutes)
-	$(BIN)/pytest -m "slow or not slow"
+test-all: $(VENV)/.test ## what make test leaves out as slow: public collections, servers (at most 30 minutes)
+	$(BIN)/pytest -m slow
 
 benchmarks: $(VENV)/.test ## measured ratios behind the README's figures
 	$(BIN)/python -m pytest tests/benchmarks -m "slow or not slow" -s

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
@@ -15,7 +14,6 @@ from kbgate.flows import pull_request as pull_requests
 from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result
-from kbgate.tasks.errors import KbgateError
 
 Folder = Annotated[str, typer.Option("--folder", help="Where suites are looked for.")]
 
@@ -45,45 +43,15 @@ def ingested(
     path: Annotated[str, typer.Option("--path", help="Where they came from.")] = "",
 ) -> int:
     """Tell that something was ingested: emits `kb.ingested` where PREFECT_API_URL is set, runs the flow otherwise."""
-    if os.environ.get("PREFECT_API_URL"):
-        event = _emit(str(suite), {"batch": batch, "ids": ids, "path": path})
+    if api := os.environ.get("PREFECT_API_URL"):
+        from kbgate.flows.events import emit
+
+        event = emit(api, str(suite), {"batch": batch, "ids": ids, "path": path})
         print(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
         return 0
     result = after_ingest.run(str(suite), batch, ids, path, str(home()))
     print_result(result)
     return result.exit_code
-
-
-def _emit(suite: str, told: dict[str, str]) -> str:
-    """Post the event over HTTP until the server has it: Prefect's own `emit_event` forgets what it could not send.
-
-    The id stays the same over the tries, so an event that arrived twice starts one run.
-    """
-    import datetime as dt
-    import time
-    from pathlib import Path
-
-    import httpx
-
-    event = {
-        "id": str(uuid4()),
-        "occurred": dt.datetime.now(dt.UTC).isoformat(),
-        "event": "kb.ingested",
-        "resource": {"prefect.resource.id": f"kbgate.suite.{Path(suite).name}"},
-        "payload": {"suite": suite, **told},
-    }
-    said = ""
-    for wait in (0, 1, 2, 4):
-        time.sleep(wait)
-        try:
-            answer = httpx.post(f"{os.environ['PREFECT_API_URL'].rstrip('/')}/events", json=[event], timeout=10)
-        except httpx.HTTPError as error:
-            said = f"{type(error).__name__}: {error}"
-            continue
-        if answer.status_code == 204:
-            return str(event["id"])
-        said = f"HTTP {answer.status_code}"
-    raise KbgateError(f"the event was not taken by the Prefect API ({said}); nothing will be examined")
 
 
 def pull_request(

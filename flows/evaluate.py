@@ -12,7 +12,6 @@ from typing import Any
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
-from kbgate.tasks.domain import Mode
 from kbgate.tasks.inputs.subset import select_fast
 from kbgate.tasks.verdicts import Evaluation
 
@@ -24,8 +23,9 @@ def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str 
     refuse_foreign_flows()
     inputs = exam.load(stages.load_suite(Path(suite), floors), Path(home))
     cases = inputs.golden.cases
-    asked, mode = (select_fast(cases, inputs.suite.fast), Mode.FAST) if fast else (cases, Mode.FULL)
-    evaluation = exam.evaluate(inputs, exam.prepare(inputs, Path(home)), asked, Path(home), mode=mode)
+    asked = select_fast(cases, inputs.suite.fast) if fast else cases
+    material = exam.prepare(inputs, Path(home))
+    evaluation = exam.evaluate(inputs, material, asked, Path(home), touched=() if fast else None)
     publish(evaluation, Path(home))
     return evaluation
 

@@ -13,7 +13,7 @@ from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish, publish_comment
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
-from kbgate.tasks.domain import Inputs, Material, Mode
+from kbgate.tasks.domain import Inputs, Material
 from kbgate.tasks.inputs.subset import select_fast
 from kbgate.tasks.verdicts import Evaluation, PullRequest
 
@@ -42,7 +42,7 @@ def _subset(inputs: Inputs, material: Material, home: Path) -> Evaluation:
     vectors = exam.embed(inputs, material, cases, home)
     touched = set(stages.touched_cases(inputs, material, vectors, suite.day)) - set(fast)
     asked = {name: case for name, case in cases.items() if name in fast or name in touched}
-    return exam.evaluate(inputs, material, asked, home, mode=Mode.FAST, touched=tuple(sorted(touched)))
+    return exam.evaluate(inputs, material, asked, home, touched=tuple(sorted(touched)))
 
 
 def __getattr__(name: str) -> Any:

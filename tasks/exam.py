@@ -109,26 +109,27 @@ def evaluate(
     asked: Cases,
     home: Path,
     *,
-    mode: Mode = Mode.FULL,
     host: Host | None = None,
-    touched: tuple[str, ...] = (),
+    touched: tuple[str, ...] | None = None,
     limit: int = LIMIT,
     started: dt.datetime | None = None,
 ) -> Evaluation:
     """Ingest, retrieve, score, compare, judge, diagnose.
 
     `host`: where production builds its candidate, which is then read back through a new client; `in_memory`; a throw-away
-    store if None. `touched`: asked cases that are beside the fast subset; they are judged and stay out of its means.
+    store if None. `touched`: given where the fast subset is asked: the cases beside it, which are judged and stay out of its
+    means; None where every case is.
     `limit`: golds the diagnosis looks into. `started`: the moment of the run, now if None.
     """
     suite, started = inputs.suite, started or dt.datetime.now(dt.UTC)
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     build, as_of = f"{suite.name}-{material.fingerprint}-{run_id}", suite.day
+    mode = Mode.FULL if touched is None else Mode.FAST
     questions = embed(inputs, material, asked, home)
     run = _ask(inputs, material, asked, questions, as_of, mode, host, build)
     fingerprints = fingerprints_of(inputs, material)
     previous = previous_run(home, suite.name, mode, fingerprints.golden)
-    exam = stages.score_and_compare(inputs, asked, run, started.date(), touched=touched, previous=previous)
+    exam = stages.score_and_compare(inputs, asked, run, started.date(), touched=touched or (), previous=previous)
     diagnosis = stages.diagnose(exam, inputs, material, questions, as_of, home, limit)
     if suite.acceptance is not None:
         exam = dataclasses.replace(exam, explained=diagnosis.explained)

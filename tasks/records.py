@@ -187,14 +187,17 @@ def _keys(model: type[BaseModel], place: tuple[int | str, ...]) -> Iterable[str]
     return [f.alias or name for name, f in model.model_fields.items()]
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace a file at once: after a crash it is the old one or the new one, never a part."""
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A place of its own beside a file, to write it anew: it replaces the file at the end of the block, all at once.
+
+    After a crash the file is the old one or the new one, never a part; where the block failed it is the old one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
+        yield temporary
+        with temporary.open("rb+") as file:  # Windows flushes only what it may write to
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
@@ -202,22 +205,26 @@ def write_text(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Replace a file at once with a text."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
 def append_line(path: Path, value: Any) -> None:
     """Append one JSON line in one write, so that writers which end together do not mix."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
+    with path.open("ab+", buffering=0) as file:
         # A torn last line must not swallow this one: it begins with a line end of its own where one is missing.
-        size = os.fstat(handle).st_size
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        os.write(handle, (b"\n" if torn else b"") + canonical(value).encode() + b"\n")
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        torn = file.tell() > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+        file.write((b"\n" if torn else b"") + canonical(value).encode() + b"\n")
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in a folder survive a power cut."""
+    """Make a rename in a folder survive a power cut; nothing on Windows, which opens no folder."""
+    if os.name == "nt":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

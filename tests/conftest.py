@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Before anything is imported that could call home.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -23,6 +24,16 @@ ROOT = Path(__file__).parent.parent
 MEDICATION = ROOT / "baselines" / "medication"
 SHARED = ROOT.parent / "shared" / "data"
 NO_SHARED = "no public collection at ../shared/data"
+
+# No deadline and no health check of speed: on a busy machine a slow example is not a wrong one. Under CI always the same
+# examples (Hypothesis' own profile), so that a red run can be repeated.
+settings.register_profile(
+    "kbgate",
+    settings.get_profile("ci" if os.environ.get("CI") == "true" else "default"),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("kbgate")
 
 
 @pytest.hookimpl(hookwrapper=True)

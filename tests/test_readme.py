@@ -70,6 +70,13 @@ def test_links_lead_somewhere() -> None:
 def test_make_runs_what_it_says() -> None:
     planned = subprocess.run(["make", "-n", "eval"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "kbgate evaluate baselines/medication" in planned
+    test, everything_else = (
+        subprocess.run(["make", "-n", "-o", ".venv/.test", goal], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for goal in ("test", "test-all")
+    )
+    places = [test.index(word) for word in ("ruff check", "ruff format --check", "/mypy", "/pytest")]
+    assert places == sorted(places)
+    assert everything_else.split() == [".venv/bin/pytest", "-m", "slow"]
     ci = (ROOT / ".ci" / "run").read_text()
     assert ci.index("make test\n") < ci.index("make test-all\n")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.domain import Baseline, Cards, GoldenSet, Inputs
 from kbgate.tasks.errors import InputError, Problem, Unmeasured
 from kbgate.tasks.gate import judge
+from kbgate.tasks.git import run_git
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.metrics import METRICS, figure_at
@@ -41,7 +40,7 @@ def cards_of_baseline(suite: Suite) -> Cards | None:
     Only of a knowledge base that is one file in the suite's folder.
     """
     name = suite.kb.path
-    last = _run_git(suite.folder, "log", "-1", "--format=%H", "--", FILES[0])
+    last = run_git(suite.folder, "log", "-1", "--format=%H", "--", FILES[0])
     commit = last.stdout.decode(errors="replace").strip()
     if last.returncode != 0 or not commit or Path(name).is_absolute() or ".." in Path(name).parts:
         return None
@@ -111,13 +110,9 @@ def rejudge(suite: Suite, evaluation: Evaluation) -> Verdict:
     return judge(anew)
 
 
-def _run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, env={**os.environ, "LC_ALL": "C"})
-
-
 def _commit(folder: Path, ref: str) -> str:
     """The one commit a name stands for; `InputError` for none, and for a name that could be two."""
-    known = _run_git(folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    known = run_git(folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
     # An empty name would read what is staged: a change compared with itself.
     if not ref or known.returncode != 0:
         raise InputError([Problem("--ref", 0, f"'{ref}' names no commit here; fetch the target branch first")])
@@ -128,7 +123,7 @@ def _commit(folder: Path, ref: str) -> str:
 
 def _refuse_itself(folder: Path, ref: str) -> None:
     """A change that is compared with itself passes whatever it does."""
-    clean = not _run_git(folder, "status", "--porcelain", "--", ".").stdout.strip()
+    clean = not run_git(folder, "status", "--porcelain", "--", ".").stdout.strip()
     if clean and _commit(folder, ref) == _commit(folder, "HEAD"):
         sentence = f"'{ref}' is the commit that is checked out; a change cannot be compared with itself"
         raise InputError([Problem("--baseline-ref", 0, sentence)])
@@ -137,10 +132,10 @@ def _refuse_itself(folder: Path, ref: str) -> None:
 def _git(folder: Path, ref: str, name: str) -> bytes | None:
     """A file of a suite's folder as it stands in a commit; None only where that commit is known to have none."""
     commit = _commit(folder, ref)
-    listed = _run_git(folder, "ls-tree", "--name-only", commit, "--", name)
+    listed = run_git(folder, "ls-tree", "--name-only", commit, "--", name)
     if listed.returncode == 0 and not listed.stdout.strip():
         return None
-    shown = _run_git(folder, "show", f"{commit}:./{name}")
+    shown = run_git(folder, "show", f"{commit}:./{name}")
     if listed.returncode != 0 or shown.returncode != 0:
         trouble = (listed.stderr + shown.stderr).decode(errors="replace").strip().split("\n")[-1]
         raise Unmeasured(f"{name} of {ref} cannot be read from git ({trouble}); fetch it, a partial clone does not do")

@@ -6,14 +6,13 @@ this card, or with that one as it was: the counts stay, only their sums change. 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
-from kbgate.tasks.records import digest
+from kbgate.tasks.records import digest, replacing
 from kbgate.tasks.retrieval.lexical import VERSION, terms
 from kbgate.tasks.tables import Floats, Mask, Numbers, Rows
 
@@ -59,10 +58,9 @@ def analyse(rows: Rows, home: Path | None = None) -> Lexicon:
     tokens = np.array([numbers[word] for text in texts for word in text], dtype=np.int32)
     lengths = np.array([len(text) for text in texts], dtype=np.int32)
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{uuid.uuid4().hex}.tmp.npz")  # its own, whoever else writes
-        np.savez(temporary, tokens=tokens, lengths=lengths, words=np.array("\n".join(words)))
-        temporary.replace(path)
+        # An open file: to a path of another suffix np.savez would add its own.
+        with replacing(path) as temporary, temporary.open("wb") as opened:
+            np.savez(opened, tokens=tokens, lengths=lengths, words=np.array("\n".join(words)))
     return Lexicon(tokens, lengths, words)
 
 

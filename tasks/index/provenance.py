@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from kbgate.tasks.domain import Model
+from kbgate.tasks.errors import Unmeasured
+from kbgate.tasks.git import run_git
 from kbgate.tasks.schema import Commit, ModelIdentity, Provenance
 
 _SHAPES_FIGURES = ("kbgate", "chromadb", "sentence-transformers", "torch", "bm25s", "PyStemmer", "numpy", "pandas")
@@ -32,14 +33,14 @@ def _version(package: str) -> str:
 
 
 def _commit(folder: Path) -> Commit | None:
-    """The commit a folder stands at, None outside a repository."""
+    """The commit a folder stands at, None outside a repository and where git cannot be asked."""
 
     def git(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=20)
-        except (OSError, subprocess.TimeoutExpired):
+            done = run_git(folder, *arguments)
+        except Unmeasured:
             return None
-        return done.stdout.strip() if done.returncode == 0 else None
+        return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None
 
     head = git("rev-parse", "HEAD")
     if head is None:

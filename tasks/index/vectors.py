@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kbgate.tasks.records import replacing
 from kbgate.tasks.tables import Vectors
 
 FORMAT = 1
@@ -48,7 +49,6 @@ class VectorCache:
         """Add vectors; joins the folder's files when there are many."""
         if not keys:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         _write(self.folder, keys, vectors)
         files = sorted(self.folder.glob("*.arrow"))
         if len(files) > _MERGE_ABOVE:
@@ -68,14 +68,12 @@ def _write(folder: Path, keys: Sequence[bytes], vectors: Vectors) -> None:
             "vector": pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]),
         }
     )
-    name = uuid.uuid4().hex
-    temporary = folder / f".{name}.tmp"
-    try:
-        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        temporary.replace(folder / f"{name}.arrow")
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        replacing(folder / f"{uuid.uuid4().hex}.arrow") as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
+        writer.write_table(table)
 
 
 def _rows(path: Path, wanted: set[bytes] | None) -> Iterable[tuple[bytes, Vectors]]:

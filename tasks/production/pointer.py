@@ -9,17 +9,17 @@ the metadata of a pointer collection, replaced in one update. Renaming collectio
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
+from filelock import FileLock, Timeout, has_fcntl
 from pydantic import Field, ValidationError
 
 from kbgate.tasks.errors import Problem, Refused, Unmeasured
@@ -186,17 +186,20 @@ def locked(production: Production) -> Iterator[None]:
     A kernel lock: it is gone with the process that held it, however that one ended. Waits ten minutes, then `Refused`.
     """
     production.home.mkdir(parents=True, exist_ok=True)
-    with (production.home / ".lock").open("a") as handle:
-        begun = time.monotonic()
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() - begun > _LOCK_WAIT_S:
-                    raise Refused(f"another promotion holds {production.home / '.lock'} for ten minutes") from None
-                time.sleep(0.05)
+    path = production.home / ".lock"
+    if os.name != "nt" and not has_fcntl:
+        raise Unmeasured(f"{path} needs a lock of the kernel, and this Python has none (fcntl); promote from one that has")
+    # Every call has a lock of its own, so that two in one process exclude each other. Never a soft lock, which is a mere
+    # file: one whose holder was killed would be held for ever.
+    lock = FileLock(path, _LOCK_WAIT_S, thread_local=False, poll_interval=0.05, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise Refused(f"another promotion holds {path} for ten minutes") from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 @contextlib.contextmanager

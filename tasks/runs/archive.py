@@ -35,7 +35,6 @@ def keep_cards(home: Path, suite: str, cards: Cards) -> None:
     if not added:
         return
     path = _folder(home, suite) / f"{uuid.uuid4().hex}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
     hashes = sorted(added)
     write_parquet(pa.table({"hash": pa.array(hashes), "card": pa.array([added[name] for name in hashes])}), path)
 

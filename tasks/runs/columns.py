@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kbgate.tasks.domain import Cards, Mode, Outcome
-from kbgate.tasks.records import canonical
+from kbgate.tasks.records import canonical, replacing
 from kbgate.tasks.results import Answer, Run, Scores
 from kbgate.tasks.retrieval import run_of
 from kbgate.tasks.tables import Floats, Hits, LaneScores
@@ -24,9 +24,8 @@ _ROUNDING = 1e-9
 
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Replace a Parquet file at once."""
-    temporary = path.with_suffix(".tmp")
-    pq.write_table(table, temporary)
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary)
 
 
 def run_table(run: Run) -> pa.Table:

@@ -37,6 +37,9 @@ def test_a_method_with_scores_of_its_own_kind(school: School) -> None:
     school.method = "titles"
     school.walk()
     assert school.verdict["method"] == "titles"
+    assert school.verdict["provenance"]["model"] == {"name": "", "weights": ""}
+    assert school.run("inspect") == 0
+    assert school.run("calibrate", "--repeats", "1") == 0
 
 
 @pytest.mark.parametrize("lanes", [("exact", "bm25"), ("titles", "bm25")])

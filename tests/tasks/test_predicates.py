@@ -76,7 +76,7 @@ def predicates() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(written=predicates())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_our_evaluator_agrees_with_the_store(written: dict[str, Any], store: Any) -> None:
     assert list(mistakes(written, KNOWN)) == []
     predicate = in_store_values(written)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbgate.tasks.errors import InputError
-from kbgate.tasks.records import canonical, clean, digest, parse_json, read_jsonl, read_table, write_text
+from kbgate.tasks.records import (
+    append_line,
+    canonical,
+    clean,
+    digest,
+    parse_json,
+    read_jsonl,
+    read_table,
+    replacing,
+    sync_folder,
+    write_text,
+)
 
 
 def test_bad_lines_are_named_and_good_ones_kept(tmp_path: Path) -> None:
@@ -102,3 +114,59 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> Non
         write_text(file, "\ud800")
     assert file.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_file_is_replaced_at_the_end_of_the_block_and_not_before(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "a.bin"
+    with replacing(file) as temporary:
+        assert temporary.parent == file.parent
+        temporary.write_bytes(b"whole")
+        assert not file.exists()
+    assert file.read_bytes() == b"whole"
+    assert [p.name for p in file.parent.iterdir()] == ["a.bin"]
+
+
+def test_a_block_that_failed_or_wrote_nothing_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+    def fail(file: Path) -> None:
+        with replacing(file) as temporary:
+            temporary.write_bytes(b"a part")
+            raise ZeroDivisionError
+
+    def write_nothing(file: Path) -> None:
+        with replacing(file):
+            pass
+
+    (tmp_path / "a.bin").write_bytes(b"old")
+    for block, error in ((fail, ZeroDivisionError), (write_nothing, FileNotFoundError)):
+        with pytest.raises(error):
+            block(tmp_path / "a.bin")
+        assert (tmp_path / "a.bin").read_bytes() == b"old"
+        assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_two_that_replace_one_file_do_not_write_into_each_other(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a") as first, replacing(tmp_path / "a") as second:
+        assert first != second
+        first.write_text("first")
+        second.write_text("second")
+    assert (tmp_path / "a").read_text() == "first"
+
+
+def test_a_torn_last_line_swallows_no_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pread", raising=False)  # Windows has none
+    file = tmp_path / "new" / "audit.jsonl"
+    append_line(file, {"n": 1})
+    append_line(file, {"n": 2})
+    file.write_bytes(file.read_bytes() + b'{"n": ')
+    append_line(file, {"n": 3})
+    assert file.read_bytes() == b'{"n":1}\n{"n":2}\n{"n": \n{"n":3}\n'
+
+
+def test_a_folder_is_left_alone_where_it_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError
+
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "name", "nt")
+        windows.setattr(os, "open", refuse)
+        sync_folder(tmp_path)

@@ -331,3 +331,11 @@ def test_a_tolerance_the_anchor_does_not_know_needs_an_anchor(desk: Desk) -> Non
         desk.accept(rankings)
     assert desk.accept(rankings, anchor=True).cases["a"].anchor == {"contract@3": 1.0, "mrr@3": 1.0}
     desk.accept(rankings)
+
+
+def test_a_review_without_git_measures_nothing(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.case("a")
+    suite = desk.exam({"a": filler("c0")}).suite
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing here"))
+    with pytest.raises(Unmeasured, match="git cannot be run"):
+        baseline_at(suite, "HEAD")

@@ -262,3 +262,28 @@ def test_two_promotions_never_overlap_and_a_dead_one_frees_the_lock(tmp_path: Pa
     other.join()
     with locked(FolderProduction(tmp_path, "faq")):
         pass
+
+
+def test_two_promotions_of_one_process_exclude_each_other_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOCK_WAIT_S", 0.2)
+    with locked(FolderProduction(tmp_path, "faq")):
+        with pytest.raises(Refused, match="for ten minutes"), locked(FolderProduction(tmp_path, "faq")):
+            pass
+        with pytest.raises(Refused), locked(FolderProduction(tmp_path, "faq")):  # the refused one freed nothing
+            pass
+    with locked(FolderProduction(tmp_path, "faq")):
+        pass
+
+
+def test_a_promotion_that_fails_frees_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOCK_WAIT_S", 0.2)
+    with pytest.raises(ZeroDivisionError), locked(FolderProduction(tmp_path, "faq")):
+        raise ZeroDivisionError
+    with locked(FolderProduction(tmp_path, "faq")):
+        pass
+
+
+def test_without_a_lock_of_the_kernel_nothing_is_promoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "has_fcntl", False)
+    with pytest.raises(Unmeasured, match="needs a lock of the kernel"), locked(FolderProduction(tmp_path, "faq")):
+        pass

@@ -1,0 +1,22 @@
+"""An analysis is kept whole, under the name it is looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from kbgate.tasks.diagnosis import lexicon as module
+from kbgate.tasks.diagnosis.lexicon import analyse
+
+
+def test_a_kept_analysis_is_read_back_and_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pd.DataFrame({"id": ["a", "b"], "text": ["cats sleep", "dogs bark, cats do not"], "language": ["en", "en"]})
+    monkeypatch.setattr(module, "_KEPT_ABOVE", 1)
+    made = analyse(rows, tmp_path)
+    assert [path.suffix for path in (tmp_path / "terms").iterdir()] == [".npz"]
+    monkeypatch.setattr(module, "terms", lambda *_: 1 / 0)
+    kept = analyse(rows, tmp_path)
+    assert made.counts("cat").tolist() == kept.counts("cat").tolist() == [1.0, 1.0]
+    assert kept.lengths.tolist() == made.lengths.tolist()

@@ -51,7 +51,7 @@ def causes() -> int:
 
 def settings() -> int:
     """List every key of suite.toml: its default, what is allowed, what it means."""
-    from kbgate.tasks.settings_list import keys_of_suite
+    from kbgate.tasks.settings.listing import keys_of_suite
 
     rows = [(key.path, key.default, key.allowed, key.meaning) for key in keys_of_suite()]
     console(sys.stdout).print(table_of(("key", "default", "allowed", "meaning"), rows))

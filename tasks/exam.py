@@ -116,18 +116,16 @@ def evaluate(
 ) -> Evaluation:
     """Ingest, retrieve, score, compare, judge, diagnose.
 
-    `host`: where production builds its candidate, which is then read back through a new client; `in_memory`; a throw-away
-    store if None. `touched`: given where the fast subset is asked: the cases beside it, which are judged and stay out of its
-    means; None where every case is.
+    `host`: where production builds its candidate, which is then read back through a new client; a throw-away store if None.
+    `touched`: cases beside the fast subset, where that is asked: judged, and left out of its means; None for a full run.
     `limit`: golds the diagnosis looks into. `started`: the moment of the run, now if None.
     """
     suite, started = inputs.suite, started or dt.datetime.now(dt.UTC)
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     build, as_of = f"{suite.name}-{material.fingerprint}-{run_id}", suite.day
-    mode = Mode.FULL if touched is None else Mode.FAST
+    mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
     questions = embed(inputs, material, asked, home)
     run = _ask(inputs, material, asked, questions, as_of, mode, host, build)
-    fingerprints = fingerprints_of(inputs, material)
     previous = previous_run(home, suite.name, mode, fingerprints.golden)
     exam = stages.score_and_compare(inputs, asked, run, started.date(), touched=touched or (), previous=previous)
     diagnosis = stages.diagnose(exam, inputs, material, questions, as_of, home, limit)

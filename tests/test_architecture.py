@@ -19,6 +19,11 @@ ROOMS = (
 )  # fmt: skip
 """From the ground up: a room imports rooms below it."""
 LARGEST = 300
+"""Lines of a module."""
+LONGEST = 40
+"""Lines of a function."""
+DOORS = 40
+"""Places that may say Any: JSON, TOML, objects of other people's libraries."""
 
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
@@ -67,6 +72,23 @@ def test_no_bare_name_is_imported(path: Path) -> None:
 def test_no_room_is_too_large(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
     assert lines <= LARGEST, f"{path.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_no_function_is_too_long(path: Path) -> None:
+    functions = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef))
+    lengths = {node.name: (node.end_lineno or 0) - node.lineno + 1 for node in functions}
+    assert not {name: lines for name, lines in lengths.items() if lines > LONGEST}
+
+
+def test_any_stands_at_doors_alone() -> None:
+    names = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    assert len(names) <= DOORS, names
 
 
 def test_the_packages_stated_are_the_packages_there_are() -> None:

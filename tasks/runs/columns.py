@@ -92,6 +92,9 @@ def _numbers(parts: Sequence[Floats], kind: pa.DataType) -> pa.Array:
 def read_run(path: Path, method: str, mode: Mode) -> Run:
     """The run that run.parquet holds; raises ValueError where the ranks of a ranking are not 1, 2, 3 and so on."""
     table = pq.read_table(path)
+    # One text a card, however often it stands in a ranking.
+    place = table.column_names.index("card")
+    table = table.set_column(place, "card", table["card"].combine_chunks().dictionary_encode())
     others = {name[5:]: (name, f"score_{name[5:]}") for name in table.column_names if name.startswith("rank_")}
     rankings = {lane: _rankings(table, *names) for lane, names in sorted({method: ("rank", "score"), **others}.items())}
     return run_of(method, _answers(table), {lane: ranked for lane, ranked in rankings.items() if ranked}, mode)
@@ -105,11 +108,12 @@ def _rankings(table: pa.Table, rank: str, score: str) -> dict[str, Hits]:
         .sort_by([("case", "ascending"), (rank, "ascending")])
     )
     ranks, scores = part[rank].to_numpy(), part[score].to_numpy().astype(float)
-    cards, rankings = part["card"].to_pylist(), {}
+    cards, rankings = part["card"].combine_chunks(), {}
+    names, places = cards.dictionary.to_pylist(), cards.indices.to_numpy()
     for case, first, after in _stretches(part["case"]):
         if not np.array_equal(ranks[first:after], np.arange(1, after - first + 1)):
             raise ValueError(f"the column {rank} does not count the cards of {case} from 1")
-        rankings[case] = Hits(tuple(cards[first:after]), scores[first:after])
+        rankings[case] = Hits(tuple(names[place] for place in places[first:after].tolist()), scores[first:after])
     return rankings
 
 
@@ -165,7 +169,9 @@ def differing_scores(path: Path, scores: Scores, limit: int = 20) -> list[Mappin
     written = pq.read_table(path).rename_columns({"value": "written"})
     written = written.select([*_FIGURE_KEY, "written"]).cast(anew.schema.remove(3).append(pa.field("written", pa.float64())))
     both = written.join(anew, keys=list(_FIGURE_KEY), join_type="full outer")
-    same = pc.less_equal(pc.abs(pc.subtract(both["written"], both["anew"])), _ROUNDING)
+    close = pc.less_equal(pc.abs(pc.subtract(both["written"], both["anew"])), _ROUNDING)
+    no_number = pc.and_(pc.is_nan(both["written"]), pc.is_nan(both["anew"]))
+    same = pc.or_(pc.or_(close, pc.equal(both["written"], both["anew"])), no_number)
     apart = pc.invert(pc.fill_null(same, False))
     rows: list[Mapping[str, str | float | None]]
     rows = both.filter(apart).sort_by([(name, "ascending") for name in _FIGURE_KEY]).slice(0, limit).to_pylist()

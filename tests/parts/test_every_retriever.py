@@ -74,7 +74,7 @@ def eligible(index: Index, where: Predicate) -> list[int]:
 
 
 @pytest.mark.parametrize("method", sorted(RETRIEVERS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(index=indexes(), asked=st.lists(questions, min_size=1, max_size=4), candidates=st.sampled_from((2, 3, 100)))
 def test_answers_are_the_same_twice_ordered_whole_and_eligible(
     method: str, index: Index, asked: list[Question], candidates: int
@@ -116,7 +116,7 @@ def by_hand(index: Index, question: Question, vector: Vectors, candidates: int) 
 
 
 @pytest.mark.parametrize("method", COSINES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(index=indexes(), question=questions, candidates=st.sampled_from((2, 3, 100)))
 def test_a_lane_of_cosines_is_what_numpy_says(method: str, index: Index, question: Question, candidates: int) -> None:
     assert question.vector is not None

@@ -108,6 +108,7 @@ def test_a_metric_that_gives_no_number_is_refused(value: float, method: str, sch
     assert (reason["check"], reason["level"]) == ("finite", "error")
     assert reason["sentence"] == "figures that are not finite: odd@1, odd@3"
     assert all(row["current"] is None for row in school.figures("odd@3"))
+    assert school.kbgate("verify", school.newest) == 0
     assert school.run("promote") == 1
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from kbgate.tasks.comparison.statistics import (
     ALPHA,
+    Clustered,
     Floats,
     bootstrap,
     by_cluster,
@@ -126,3 +127,131 @@ def test_what_never_moved_is_as_uncertain_as_its_clusters_are_few() -> None:
     still = np.zeros((60, 1))
     alone, together = (bootstrap(by_cluster(still, ids), ONE)[1][0] for ids in (np.arange(60), np.repeat(np.arange(20), 3)))
     assert together == pytest.approx(3 * alone, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("both", "lost", "won", "neither", "low", "high"),
+    [
+        (14, 5, 0, 22, 0.011, 0.226),
+        (1, 1, 7, 12, -0.507, -0.026),
+        (59, 6, 16, 80, -0.119, -0.005),
+        (20, 8, 2, 10, -0.006, 0.295),
+    ],
+)
+def test_paired_intervals_of_the_textbooks(both: int, lost: int, won: int, neither: int, low: float, high: float) -> None:
+    """Altman et al. 2000, table 6.2; Fagerland et al. 2014, twice; and one worked through by hand.
+
+    Agreement beyond chance is corrected by half a case: by hand, 20 x 10 - 8 x 2 - 40/2 = 164 over the root of 28 x 12 x
+    22 x 18. In the second it is less than that half, and counts as none.
+    """
+    then = np.array([1.0] * (both + lost) + [0.0] * (won + neither))
+    now = np.array([1.0] * both + [0.0] * lost + [1.0] * won + [0.0] * neither)
+    found = paired_shares(then, now, len(then))
+    assert (round(-found[1], 3), round(-found[0], 3)) == (low, high)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_shares_that_stayed_as_they_were_have_an_interval_around_nothing(share: float) -> None:
+    """All right or all wrong, in both: Wilson's half is z2 / (n + z2) on either side."""
+    same = np.full(20, share)
+    low, high = paired_shares(same, same, 20)
+    assert (low, high) == (pytest.approx(-0.161, abs=0.0005), pytest.approx(0.161, abs=0.0005))
+
+
+def test_a_share_that_turned_round_whole_ends_at_one() -> None:
+    low, high = paired_shares(np.ones(5), np.zeros(5), 5)
+    assert low == -1.0
+    assert -1.0 < high < 0.0
+
+
+def test_cases_in_clusters_of_unlike_size_by_hand() -> None:
+    """(1, 1, 1) and (0): sums lie 0.75 from 2.25 and from 0.75, 1.125 in squares; over single cases 9 / 3 - 9 / 4 = 0.75."""
+    assert effective_n(by_cluster(column(1.0, 1.0, 1.0, 0.0), np.array([0, 0, 0, 1])))[0] == pytest.approx(4 / 1.5)
+
+
+@given(values=st.lists(st.tuples(st.sampled_from([-1.0, -0.5, 0.0, 1.0, np.nan]), st.integers(0, 4)), min_size=1, max_size=20))
+@settings(max_examples=60)
+def test_so_many_cases_never_say_more_than_so_many(values: list[tuple[float, int]]) -> None:
+    table = by_cluster(column(*[value for value, _ in values]), np.array([cluster for _, cluster in values]))
+    assert 1.0 <= effective_n(table)[0] <= max(table.n[0], 1.0)
+
+
+@pytest.mark.parametrize(("weight", "most"), [(0.5, 1.0), (0.25, 1.0), (1.0, 2.0)])
+def test_a_table_whose_cases_count_in_part_says_no_more_than_its_whole(weight: float, most: float) -> None:
+    """Two clusters, each of half a case: one case, and not two."""
+    assert effective_n(Clustered(np.array([[weight], [0.0]]), np.full((2, 1), weight)))[0] == most
+
+
+def test_no_case_is_worth_less_than_one_and_none_at_all_no_division_by_nothing() -> None:
+    nothing = by_cluster(np.full((3, 1), np.nan), np.arange(3))
+    assert (nothing.n[0], nothing.clusters[0]) == (0, 0)
+    assert effective_n(nothing)[0] == 1.0
+    assert smallest_visible_fall(nothing)[0] == 1.0
+    assert sign_flip(nothing, NONE)[0] == 1.0
+    assert effective_n(by_cluster(column(1.0, 1.0, 0.0), np.array([0, 0, 0])))[0] >= 1.0
+
+
+def test_the_effective_number_of_cases_by_hand() -> None:
+    """Two clusters, (1, 1) and (0, 0): sums lie 1 from the mean, 1 + 1 = 2; single cases 2 + 0 - 4 / 4 = 1; 4 / 2 = 2."""
+    assert effective_n(by_cluster(column(1.0, 1.0, 0.0, 0.0), np.array([0, 0, 1, 1])))[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("tolerance", "p"), [(0.0, 1 / 32), (0.5, 1 / 32), (1.0, 1.0)])
+def test_p_by_hand(tolerance: float, p: float) -> None:
+    """Five lost of five: only one of 32 ways to set the signs falls as far, unless the tolerance explains all of it."""
+    table = by_cluster(column(*[-1.0] * 5), np.arange(5))
+    assert sign_flip(table, np.array([tolerance]))[0] == pytest.approx(p, abs=0.008)
+
+
+def test_p_of_a_tolerance_counts_cases_and_not_clusters() -> None:
+    """Each of five clusters of two lost 1 of 2: what 0.5 a case allows, and nothing beyond it."""
+    table = by_cluster(column(*[-1.0, 0.0] * 5), np.arange(5).repeat(2))
+    assert sign_flip(table, np.array([0.5]))[0] == 1.0
+    assert sign_flip(table, np.array([0.4]))[0] == pytest.approx(1 / 32, abs=0.008)
+
+
+def test_what_got_better_is_no_fall() -> None:
+    assert sign_flip(by_cluster(column(*[1.0] * 10), np.arange(10)), NONE)[0] > 0.99
+
+
+def test_figures_of_a_table_do_not_disturb_each_other() -> None:
+    """Each column as if it stood alone, also where cases lack one of them."""
+    one, other = column(-1.0, 0.0, 0.0, -1.0, 0.0, 0.0), column(0.5, np.nan, 0.5, np.nan, 0.0, 1.0)
+    both = by_cluster(np.hstack([one, other]), np.arange(6))
+    assert both.n.tolist() == [6.0, 4.0]
+    for place, values in enumerate((one, other)):
+        alone = by_cluster(values, np.arange(6))
+        assert effective_n(both)[place] == effective_n(alone)[0]
+        assert smallest_visible_fall(both)[place] == pytest.approx(smallest_visible_fall(alone)[0])
+        low, high = bootstrap(both, np.ones(2))
+        assert low[place] < np.nanmean(values) < high[place]
+
+
+@pytest.mark.parametrize(("n", "fall"), [(5, 0.956), (6, 0.860), (10, 0.581)])
+def test_five_lost_clusters_are_the_fewest_a_test_calls_a_fall(n: int, fall: float) -> None:
+    """At least five of n must be lost in 80 % of nights; of five, each with the fifth root of 0.8."""
+    still = by_cluster(column(*[0.0] * n), np.arange(n))
+    assert smallest_visible_fall(still)[0] == pytest.approx(fall, abs=0.001)
+    assert stats.binom.sf(4, n, fall) == pytest.approx(0.8, abs=0.002)
+
+
+def test_what_moves_beside_hides_a_fall() -> None:
+    """Fifty cases, half of them 0.5 up and half down: 1.645 standard errors of 0.0707, and what the fall itself adds."""
+    noisy = by_cluster(column(*[0.5, -0.5] * 25), np.arange(50))
+    fall = smallest_visible_fall(noisy)[0]
+    assert fall == pytest.approx(1.645 * 0.0707 + 0.842 * (0.0707**2 + fall * (1 - fall) / 50) ** 0.5, abs=0.002)
+
+
+def test_holm_never_lets_a_later_one_be_surer_than_an_earlier() -> None:
+    assert holm([0.2, 0.01, 0.02, 0.02]) == pytest.approx([0.2, 0.04, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([0.05]) == [0.05]
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "low", "high"), [(0.0, 10, 0.0, 0.278), (1.0, 10, 0.722, 1.0), (0.5, 2.5, 0.111, 0.889)]
+)
+def test_score_intervals_by_hand(share: float, n: float, low: float, high: float) -> None:
+    """z2 = 3.8415; none of ten ends at 3.8415 / 13.8415."""
+    found = wilson(share, n)
+    assert (round(found[0], 3), round(found[1], 3)) == (low, high)

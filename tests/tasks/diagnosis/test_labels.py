@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from kbgate.tasks.diagnosis.labels import doubts_of
 from tests.conftest import read_lines, write_lines
+from tests.exams import CARDS, Desk, filler
 
 CLI = Callable[..., int]
 TEXT = "A parking permit for electric scooters costs twelve euros a month and is issued by the janitor."
@@ -167,3 +169,36 @@ def test_the_other_lines_of_a_golden_set_stay_as_they_are(suite: Path, kbgate: C
     assert first == '{"id": "scooter", "query": "What does it cost?", "grades": {"permit-old": 2, "permit": 2}}'
     assert (second, rest) == ('{"id": "lift",  "query": "When?", "expected": ["lift"]}', "")
     assert kbgate("check", suite) == 0
+
+
+class Alike:
+    """Knows which cards are alike, and nothing else of a laboratory."""
+
+    def __init__(self, **alike: float):
+        self.cards, self._alike = dict.fromkeys(CARDS), alike
+
+    def similarity(self, one: str, other: str) -> float:
+        return self._alike.get(f"{one}_{other}", 0.1)
+
+
+def doubted(desk: Desk, ranking: list[str], *failing: str, **alike: float) -> list[tuple[str, str, str, int, float]]:
+    """Case, gold, candidate, its rank and likeness of every doubt about a case that should find c0."""
+    lab: Any = Alike(**alike)
+    doubts = doubts_of(desk.exam({"q": ranking}), lab, failing or ("q",))
+    return [(d.case, d.gold, d.candidate, d.rank, d.similarity) for d in doubts]
+
+
+@pytest.mark.parametrize(("likeness", "doubtful"), [(0.75, True), (0.7499, False), (0.99, True), (0.0, False)])
+def test_only_a_card_that_says_much_the_same_is_in_doubt(likeness: float, doubtful: bool, desk: Desk) -> None:
+    desk.case("q")
+    found = doubted(desk, filler("c1", "c2", "c3", "c0"), c0_c2=likeness)
+    assert found == ([("q", "c0", "c2", 2, likeness)] if doubtful else [])
+
+
+def test_no_doubt_where_the_gold_is_found_or_the_card_is_judged_or_the_case_passes(desk: Desk) -> None:
+    desk.case("q")
+    assert doubted(desk, filler("c1", "c2", "c0"), c0_c2=0.9) == []
+    assert doubted(desk, filler("c1", "c2", "c3", "c0"), "another", c0_c2=0.9) == []
+    assert doubted(desk, filler("c1", "c3", "c4", "c2", "c0"), c0_c2=0.9) == []
+    desk.case("q", grades={"c0": 2, "c2": 1})
+    assert doubted(desk, filler("c1", "c2", "c3", "c0"), c0_c2=0.9, c0_c1=0.8) == [("q", "c0", "c1", 1, 0.8)]

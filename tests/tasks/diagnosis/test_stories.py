@@ -454,3 +454,15 @@ def test_changes_too_many_to_search_name_nobody(suite: Path, home: Path, monkeyp
         if finding.gold != card:
             assert (finding.cause, finding.culprits, finding.proven) == ("side_effect", (), True)
             assert "too many to search" in finding.sentence
+
+
+def test_what_was_so_when_the_gold_still_stood_is_no_cause(tmp_path: Path, home: Path) -> None:
+    """The model never read the end of the handbook, and it was found; then a rival came, and that is why it fell."""
+    cards = [{"id": "handbook", "text": FILLER * 6 + ANSWER}, {"id": "zoo", "text": "Penguins eat fish at noon."}]
+    cases = [{"id": "scooter", "query": "What does a parking permit for an electric scooter cost?", "expected": ["handbook"]}]
+    folder = lone(tmp_path, '[chunking]\nmethod = "whole"\n[retrieval]\nmethod = "dense"\n', cards, cases)
+    accept(folder, home)
+    keep_cards(home, "lone", load_cards(load_suite(folder)).cards)
+    write_lines(folder / "cards.jsonl", [*cards, {"id": "permits", "text": RIVAL}])
+    finding = only(findings_of(folder, home), "scooter")
+    assert (finding.cause, finding.culprits, finding.proven) == ("displaced", ("permits",), True)

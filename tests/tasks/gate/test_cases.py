@@ -1,0 +1,185 @@
+"""Which cases count, out of how many, and what a tier-gold answer, a fast run or an allowance makes of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from kbgate.tasks.verdicts import Verdict
+from tests.exams import Desk, Rankings, filler
+
+HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
+CURATED_NEAR = filler("c1", "c2", "c3", "c9")
+
+
+def accepted(desk: Desk, count: int = 20, **more: str) -> dict[str, list[str]]:
+    """So many cases and these others, by name and gold, all passing and accepted."""
+    rankings = {f"q{n:02d}": HIT for n in range(count)} | {name: filler(gold) for name, gold in more.items()}
+    for name in rankings:
+        desk.case(name, gold=more.get(name, "c0"))
+    desk.accept(rankings)
+    return rankings
+
+
+def said(verdict: Verdict, check: str) -> list[str]:
+    return [f"{r.level}: {r.sentence}" for r in verdict.reasons if r.check == check]
+
+
+# ---------------------------------------------------------------- what was curated in the baseline
+
+
+@pytest.mark.parametrize(("then", "now"), [("gold", "gold"), ("gold", "silver"), ("", "gold")])
+def test_a_curated_answer_has_no_slack_also_where_it_is_so_no_longer(then: str, now: str, desk: Desk) -> None:
+    """Whoever takes the tier off a card must not thereby make its fall a slip."""
+    desk.cards[9]["tier"] = then
+    rankings = accepted(desk, 60, curated="c9")
+    desk.cards[9]["tier"] = now
+    verdict = desk.judge({**rankings, "curated": CURATED_NEAR})
+    assert said(verdict, "newly_failing") == ["critical: 1 case newly failing: curated"]
+
+
+def test_an_answer_that_was_never_curated_slips(desk: Desk) -> None:
+    desk.cards[9]["tier"] = "silver"
+    rankings = accepted(desk, 60, plain="c9")
+    verdict = desk.judge({**rankings, "plain": CURATED_NEAR})
+    assert said(verdict, "newly_failing") == ["supporting: 1 case slipped just below rank 3: plain"]
+
+
+@pytest.mark.parametrize(("then", "now", "grave"), [("gold", "gold", 1), ("gold", "", 1), ("", "gold", 1), ("", "", 0)])
+def test_acceptance_forgives_no_curated_answer_also_where_it_is_so_no_longer(
+    then: str, now: str, grave: int, desk: Desk
+) -> None:
+    desk.cards[9]["tier"] = then
+    rankings = accepted(desk, 20, curated="c9")
+    desk.cards[9]["tier"] = now
+    desk.settings += "[acceptance]\nquality = 0.0\nfailing_share = 1.0\n"
+    sentences = said(desk.judge({**rankings, "curated": MISS}), "acceptance")
+    told = "critical: 1 case with a tier-gold answer failing, none may: curated"
+    assert sentences.count(told) == grave
+
+
+# ---------------------------------------------------------------- acceptance
+
+
+def demanded(desk: Desk, demands: str, misses: int) -> list[str]:
+    rankings = accepted(desk, 20)
+    desk.settings += f"[acceptance]\n{demands}\n"
+    return said(desk.judge({name: MISS if n < misses else HIT for n, name in enumerate(rankings)}), "acceptance")
+
+
+@pytest.mark.parametrize(("quality", "speaks"), [("0.9", False), ("0.9000000001", False), ("0.90001", True)])
+def test_a_quality_of_just_what_is_demanded_is_enough(quality: str, speaks: bool, desk: Desk) -> None:
+    sentences = demanded(desk, f"quality = {quality}\nfailing_share = 1.0\nnoise = 1.0", 2)
+    assert any(s.startswith("critical: quality is 0.900, 0.9") for s in sentences) is speaks
+
+
+@pytest.mark.parametrize(("share", "speaks"), [("0.1", False), ("0.0999999999", False), ("0.09999", True)])
+def test_as_many_may_fail_as_the_share_allows(share: str, speaks: bool, desk: Desk) -> None:
+    sentences = demanded(desk, f"quality = 0.0\nfailing_share = {share}\nnoise = 1.0", 2)
+    assert any(s.startswith("critical: 2 cases of 20 fail, a share of 0.0") for s in sentences) is speaks
+
+
+def test_failing_cases_without_a_cause_are_told_until_an_allowance_excuses_them(desk: Desk) -> None:
+    demands = "quality = 0.0\nfailing_share = 1.0\nnoise = 1.0"
+    assert demanded(desk, demands, 1) == ["supporting: 1 failing case without a proven cause or an allowance: q00"]
+    desk.settings += '[[allow]]\ncase = "q00"\ncheck = "acceptance"\nreason = "meant"\nuntil = 2026-06-01\n'
+    missed: Rankings = {f"q{n:02d}": MISS if n == 0 else HIT for n in range(20)}
+    assert said(desk.judge(missed), "acceptance") == []
+
+
+@pytest.mark.parametrize(
+    ("more", "level"), [("", "advisory"), ('calibrated = {run = "r", date = 2026-05-01}\nlevel = "supporting"', "supporting")]
+)
+def test_noise_is_advice_until_it_is_calibrated(more: str, level: str, desk: Desk) -> None:
+    """One gold at rank 1 of 3: two thirds stand below it."""
+    (sentence,) = demanded(desk, f"quality = 0.0\nfailing_share = 1.0\nnoise = 0.6\n{more}", 0)
+    assert sentence.startswith(f"{level}: noise is 0.667, 0.6 is allowed, n = 20 of 20")
+
+
+# ---------------------------------------------------------------- of how many
+
+
+@pytest.mark.parametrize(("misses", "name"), [(1, "PASS"), (2, "BLOCK")])
+def test_a_ceiling_is_a_share_of_the_cases_with_gold(misses: int, name: str, desk: Desk) -> None:
+    """Ten questions without an answer beside ten with one make two of ten no tenth."""
+    for n in range(10):
+        desk.case(f"none{n}", kind="no_match")
+    rankings: dict[str, list[str]] = {f"none{n}": [] for n in range(10)}
+    for n in range(10):
+        desk.case(f"q{n}")
+        rankings[f"q{n}"] = HIT
+    desk.accept(rankings)
+    desk.gates = "newly_failing = {ceiling = 0.1}\ncontract = {tolerance = 1.0}"
+    assert desk.judge({**rankings, **{f"q{n}": MISS for n in range(misses)}}).name == name
+
+
+@pytest.mark.parametrize(("ceiling", "speaks"), [("0.0", True), ("0.08", True), ("0.1", False)])
+def test_new_failing_cases_are_counted_against_their_ceiling(ceiling: str, speaks: bool, desk: Desk) -> None:
+    """Two of 22."""
+    rankings = accepted(desk, 20)
+    desk.case("new1")
+    desk.case("new2")
+    desk.gates = f'contract = {{tolerance = 0.5}}\nunbaselined_failing = {{ceiling = {ceiling}, level = "supporting"}}'
+    told = said(desk.judge({**rankings, "new1": MISS, "new2": MISS}), "unbaselined_failing")
+    assert told == (["supporting: 2 cases new since the baseline and failing: new1, new2"] if speaks else [])
+
+
+def test_a_new_curated_case_that_fails_is_grave_whatever_the_ceiling(desk: Desk) -> None:
+    desk.cards[9]["tier"] = "gold"
+    rankings = accepted(desk, 20)
+    desk.case("new", gold="c9")
+    desk.gates = 'contract = {tolerance = 0.5}\nunbaselined_failing = {ceiling = 1.0, level = "advisory"}'
+    verdict = desk.judge({**rankings, "new": filler("c1", "c2", "c3")})
+    assert said(verdict, "unbaselined_failing") == ["critical: 1 new canary or tier-gold case failing: new"]
+
+
+@pytest.mark.parametrize(("won", "offers"), [(1, False), (2, True)])
+def test_the_command_that_accepts_is_offered_only_where_more_was_won_than_lost(won: int, offers: bool, desk: Desk) -> None:
+    rankings = accepted(desk, 20)
+    worse = {**rankings, "q01": MISS, "q02": MISS}
+    desk.accept(worse, accept_regression=True, anchor=True)
+    better = {**worse, "q00": MISS, **{f"q{n:02d}": HIT for n in range(1, 1 + won)}}
+    (sentence,) = said(desk.judge(better), "newly_failing")
+    assert ("--accept-regression" in sentence) is offers
+
+
+# ---------------------------------------------------------------- fast
+
+
+def test_a_fast_run_that_only_warns_is_not_provisional(desk: Desk) -> None:
+    """Exit 0 needs no full set to decide; a red or an inconclusive one does."""
+    rankings = accepted(desk, 60)
+    warned = desk.judge({**rankings, "q00": NEAR}, mode="fast")
+    assert (warned.name, warned.exit_code, warned.provisional) == ("WARN", 0, False)
+
+
+def test_an_inconclusive_fast_run_is_provisional_and_a_full_one_never(desk: Desk) -> None:
+    rankings = accepted(desk, 20)
+    desk.gates = "contract = {tolerance = 0.02, min_n = 21}"
+    for mode, provisional in (("fast", True), ("full", False)):
+        verdict = desk.judge(rankings, mode=mode)
+        assert (verdict.name, verdict.provisional) == ("INCONCLUSIVE", provisional)
+    desk.gates = "contract = {tolerance = 0.02}"
+    assert not desk.judge({**rankings, "q00": MISS}).provisional
+
+
+# ---------------------------------------------------------------- age and removal
+
+
+@pytest.mark.parametrize(("day", "speaks"), [(dt.date(2026, 8, 30), False), (dt.date(2026, 8, 31), True)])
+def test_a_baseline_may_be_as_old_as_is_allowed(day: dt.date, speaks: bool, desk: Desk) -> None:
+    """Accepted on the first of June, 90 days allowed."""
+    rankings = accepted(desk, 20)
+    desk.today = day
+    told = said(desk.judge(rankings), "baseline_age")
+    assert bool(told) is speaks
+    if speaks:
+        assert told[0].startswith("supporting: the baseline is 91 days old, 90 are allowed")
+
+
+def test_a_removed_case_is_told(desk: Desk) -> None:
+    rankings = accepted(desk, 20)
+    desk.cases = [case for case in desk.cases if case["id"] != "q07"]
+    del rankings["q07"]
+    assert said(desk.judge(rankings), "removed") == ["supporting: 1 case of the baseline no longer asked: q07"]

@@ -116,17 +116,15 @@ def evaluate(
 ) -> Evaluation:
     """Ingest, retrieve, score, compare, judge, diagnose.
 
-    `host`: where production builds its candidate, which is then read back through a new client; a throw-away store if None.
-    `touched`: cases beside the fast subset, where that is asked: judged, and left out of its means; None for a full run.
-    `limit`: golds the diagnosis looks into. `started`: the moment of the run, now if None.
+    `host`: where production builds its candidate, read back through a new client; a throw-away store if None. `touched`: cases
+    beside the fast subset, judged and left out of its means; None for a full run. `limit`: golds the diagnosis looks into.
     """
     suite, started = inputs.suite, started or dt.datetime.now(dt.UTC)
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     build, as_of = f"{suite.name}-{material.fingerprint}-{run_id}", suite.day
     mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
-    questions = embed(inputs, material, asked, home)
+    questions, previous = embed(inputs, material, asked, home), previous_run(home, suite.name, mode, fingerprints.golden)
     run = _ask(inputs, material, asked, questions, as_of, mode, host, build)
-    previous = previous_run(home, suite.name, mode, fingerprints.golden)
     exam = stages.score_and_compare(inputs, asked, run, started.date(), touched=touched or (), previous=previous)
     diagnosis = stages.diagnose(exam, inputs, material, questions, as_of, home, limit)
     if suite.acceptance is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,14 @@ class Desk:
         self.cards: list[dict[str, Any]] = [{"id": card, "text": card} for card in CARDS]
         self.cases: list[dict[str, Any]] = []
         self.today = dt.date(2026, 6, 1)
+
+    def copy(self, folder: Path) -> Desk:
+        """The same desk in a folder of its own: what one test does to it, no other sees."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        other = Desk(folder)
+        other.gates, other.settings, other.today = self.gates, self.settings, self.today
+        other.cards, other.cases = copy.deepcopy((self.cards, self.cases))
+        return other
 
     def case(self, name: str, gold: str = "c0", **fields: Any) -> None:
         """Add a case, or replace the one of that name."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from kbgate.tasks.domain import Baseline, Card, Case, Cases, KnowledgeBase, Outcome, Predicate
-from kbgate.tasks.metrics import METRICS, Judged, cuts_of, figure_at, figures_of
+from kbgate.tasks.metrics import METRICS, Compute, Judged, cuts_of, figure_at
 from kbgate.tasks.predicates import in_store_values, matches, store_fields
 from kbgate.tasks.records import canonical
 from kbgate.tasks.results import Placement, Run, Scores
@@ -22,7 +22,7 @@ def score(suite: Suite, kb: KnowledgeBase, cases: Cases, run: Run, baseline: Bas
 
     A case whose question failed keeps an empty ranking: it scores 0 and stays in every denominator.
     """
-    judge, figures = Judge(suite, kb), figures_of(suite)
+    judge, computed = Judge(suite, kb), computations(suite)
     method = RETRIEVERS[run.method]
     lanes = dict.fromkeys((run.method, *method.lanes, *([REFERENCE] if REFERENCE in run.lanes else [])))
     pair = next(((lane.name, lane.reference) for lane in lanes_of(run.method) if lane.reference), None)
@@ -35,8 +35,8 @@ def score(suite: Suite, kb: KnowledgeBase, cases: Cases, run: Run, baseline: Bas
             if lane == run.method:
                 judged = dataclasses.replace(judged, accepted=_accepted(case, baseline))
                 placements[case.id] = judge.place(case, judged, run, (run.method, *method.lanes))
-            rows[case.id] = defined_figures(suite, judged)
-        scored[lane] = LaneScores.of_rows(figures, rows)
+            rows[case.id] = defined_figures(computed, judged)
+        scored[lane] = LaneScores.of_rows([figure for figure, _, _ in computed], rows)
     return Scores(scored, placements)
 
 
@@ -46,15 +46,19 @@ def _accepted(case: Case, baseline: Baseline | None) -> tuple[str, ...] | None:
     return tuple(row.top) if row is not None and row.hash == case.hash else None
 
 
-def defined_figures(suite: Suite, judged: Judged) -> dict[Figure, float]:
+Computation = tuple[Figure, Compute, int]
+"""A figure, and how it is computed at its cut-off."""
+
+
+def computations(suite: Suite) -> list[Computation]:
+    """Every figure of single cases that a run of the suite can carry, in the order reports print them."""
+    return [(figure_at(part, k), part.compute, k) for part in METRICS.values() for k in cuts_of(part, suite)]
+
+
+def defined_figures(computed: Sequence[Computation], judged: Judged) -> dict[Figure, float]:
     """The defined figures of one judged case, to six decimals."""
-    figures = {}
-    for part in METRICS.values():
-        for k in cuts_of(part, suite):
-            value = part.compute(judged, k)
-            if value is not None:
-                figures[figure_at(part, k)] = round(value, DIGITS)
-    return figures
+    values = ((figure, compute(judged, k)) for figure, compute, k in computed)
+    return {figure: round(value, DIGITS) for figure, value in values if value is not None}
 
 
 class Judge:

@@ -5,6 +5,7 @@ Searched exactly, unless the suite sets parameters of an index: then a real one 
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +60,12 @@ def accept(folder: Path, home: Path) -> None:
 
 
 def _evaluated(folder: Path, home: Path, limit: int) -> Evaluation:
+    """Judged on the suite's own day, so that no exception ends and no baseline ages between two exams."""
     inputs = load(load_suite(folder), home)
     host = in_memory if inputs.suite.index == IndexSettings() else None
-    return evaluate(inputs, prepare(inputs, home), inputs.golden.cases, home, host=host, limit=limit)
+    started = dt.datetime.combine(inputs.suite.day, dt.time(), dt.UTC)
+    material = prepare(inputs, home)
+    return evaluate(inputs, material, inputs.golden.cases, home, host=host, limit=limit, started=started)
 
 
 def _passing(exam: Exam) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:

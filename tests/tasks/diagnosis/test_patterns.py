@@ -114,22 +114,22 @@ def test_a_slow_decline_is_told_from_one_large_step(exam: Exam) -> None:
     assert "decline" not in names(exam, [], history(0.90, 0.89))
 
 
-@pytest.mark.parametrize(("others", "told"), [(2, True), (3, False)])
-def test_what_most_passing_cases_share_too_is_no_pattern(others: int, told: bool, desk: Desk) -> None:
+@pytest.mark.parametrize(("others", "expected"), [(2, True), (3, False)])
+def test_what_most_passing_cases_share_too_is_no_pattern(others: int, expected: bool, desk: Desk) -> None:
     """All four that fell ask for a number; so do two, or three, of the eight that pass: half of all, or more."""
     for n in range(12):
         desk.case(f"q{n:02d}", numeric=n < 4 + others)
     exam = desk.exam({f"q{n:02d}": filler("c0") for n in range(12)})
-    assert ("numeric" in names(exam, findings([f"q{n:02d}" for n in range(4)], "settings"))) is told
+    assert ("numeric" in names(exam, findings([f"q{n:02d}" for n in range(4)], "settings"))) is expected
 
 
-@pytest.mark.parametrize(("fell", "told"), [(5, True), (6, False)])
-def test_four_fifths_of_what_fell_must_share_it(fell: int, told: bool, desk: Desk) -> None:
+@pytest.mark.parametrize(("fell", "expected"), [(5, True), (6, False)])
+def test_four_fifths_of_what_fell_must_share_it(fell: int, expected: bool, desk: Desk) -> None:
     """Four of five do, four of six do not."""
     for n in range(20):
         desk.case(f"q{n:02d}", numeric=n < 4)
     exam = desk.exam({f"q{n:02d}": filler("c0") for n in range(20)})
-    assert ("numeric" in names(exam, findings([f"q{n:02d}" for n in range(fell)], "settings"))) is told
+    assert ("numeric" in names(exam, findings([f"q{n:02d}" for n in range(fell)], "settings"))) is expected
 
 
 def test_curated_answers_that_fall_together_are_told(desk: Desk) -> None:
@@ -137,18 +137,18 @@ def test_curated_answers_that_fall_together_are_told(desk: Desk) -> None:
     for n in range(12):
         desk.case(f"q{n:02d}", gold="c9" if n < 4 else "c0")
     exam = desk.exam({f"q{n:02d}": filler("c0") for n in range(12)})
-    told = names(exam, findings(["q00", "q01", "q02"], "settings"))
-    assert told["tier_gold"] == "3 of 3 that fell have a curated synthesis as gold"
+    sentences = names(exam, findings(["q00", "q01", "q02"], "settings"))
+    assert sentences["tier_gold"] == "3 of 3 that fell have a curated synthesis as gold"
     assert "tier_gold" not in names(exam, findings(["q05", "q06", "q07"], "settings"))
 
 
-@pytest.mark.parametrize(("members", "told"), [(5, True), (6, False)])
-def test_a_domain_fell_when_four_fifths_of_it_did(members: int, told: bool, desk: Desk) -> None:
+@pytest.mark.parametrize(("members", "expected"), [(5, True), (6, False)])
+def test_a_domain_fell_when_four_fifths_of_it_did(members: int, expected: bool, desk: Desk) -> None:
     desk.cards[0]["domain"] = "travel"
     for n in range(12):
         desk.case(f"q{n:02d}", gold="c0" if n < members else "c1")
     exam = desk.exam({f"q{n:02d}": filler("c0") for n in range(12)})
-    assert ("domain" in names(exam, findings(["q00", "q01", "q02", "q03"], "settings"))) is told
+    assert ("domain" in names(exam, findings(["q00", "q01", "q02", "q03"], "settings"))) is expected
 
 
 def test_answers_found_among_more_noise(desk: Desk) -> None:
@@ -156,7 +156,7 @@ def test_answers_found_among_more_noise(desk: Desk) -> None:
     for n in range(4):
         desk.case(f"q{n}")
     desk.accept({f"q{n}": filler("c1", "c0") for n in range(4)})
-    told = names(desk.exam({f"q{n}": filler("c0") for n in range(4)}), [])
-    assert told["generic"] == "recall@3 holds while noise@3 rose by 0.333"
+    sentences = names(desk.exam({f"q{n}": filler("c0") for n in range(4)}), [])
+    assert sentences["generic"] == "recall@3 holds while noise@3 rose by 0.333"
     assert "generic" not in names(desk.exam({f"q{n}": filler("c1", "c0") for n in range(4)}), [])
     assert "generic" not in names(desk.exam({f"q{n}": filler("c0") if n else filler("c1", "c2", "c3") for n in range(4)}), [])

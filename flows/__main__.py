@@ -23,8 +23,8 @@ def run(arguments: list[str]) -> int:
         if "--debug" in arguments:
             traceback.print_exc()
         else:
-            said = str(error).strip().split("\n")[0]
-            print(f"kbgate: ERROR: {type(error).__name__}: {said} (--debug shows where)", file=sys.stderr)
+            sentence = str(error).strip().split("\n")[0]
+            print(f"kbgate: ERROR: {type(error).__name__}: {sentence} (--debug shows where)", file=sys.stderr)
         return 4
     return code
 

@@ -22,7 +22,7 @@ _WAITS_S = (1.0, 2.0, 4.0)
 _TOO_MANY_REQUESTS = 429
 
 
-def emit(api: str, suite: str, told: dict[str, str]) -> str:
+def emit(api: str, suite: str, payload: dict[str, str]) -> str:
     """Tell a Prefect API that something came into a suite's knowledge base; returns the event's id.
 
     The id stays the same over the tries, so an event that arrived twice starts one run.
@@ -32,19 +32,19 @@ def emit(api: str, suite: str, told: dict[str, str]) -> str:
         "occurred": dt.datetime.now(dt.UTC).isoformat(),
         "event": "kb.ingested",
         "resource": {"prefect.resource.id": f"kbgate.suite.{Path(suite).name}"},
-        "payload": {"suite": suite, **told},
+        "payload": {"suite": suite, **payload},
     }
     url = httpx.URL(f"{api.rstrip('/')}/events")
     try:
         with httpx.Client(transport=_Patient(proxy=_proxy_for(url), retries=_RETRIES), timeout=10) as client:
             answer = client.post(url, json=[event])
     except httpx.HTTPError as error:
-        said = f"{type(error).__name__}: {error}"
+        trouble = f"{type(error).__name__}: {error}"
     else:
         if answer.status_code == httpx.codes.NO_CONTENT:
             return str(event["id"])
-        said = f"HTTP {answer.status_code}"
-    raise KbgateError(f"the event was not taken by the Prefect API ({said}); nothing will be examined")
+        trouble = f"HTTP {answer.status_code}"
+    raise KbgateError(f"the event was not taken by the Prefect API ({trouble}); nothing will be examined")
 
 
 class _Patient(httpx.HTTPTransport):

@@ -73,10 +73,10 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
     """The view of one evaluation."""
     top_k = document.top_k
     figures = [row for row in document.figures if row.n]
-    own = [row for row in figures if row.lane == document.method]
-    at_k = [row for row in own if Figure.parse(row.metric).k in (None, top_k)]
+    method = [row for row in figures if row.lane == document.method]
+    at_k = [row for row in method if Figure.parse(row.metric).k in (None, top_k)]
     limits = dict(_limits(evaluation))
-    whole = [row for row in own if not row.slice]
+    whole = [row for row in method if not row.slice]
     first = [row for row in whole if row in at_k or row.metric in limits]
     headline = {f"contract@{top_k}", f"ndcg@{top_k}", f"hit@{top_k}"}
     sliced = [row for row in at_k if row.slice and row.metric in headline]

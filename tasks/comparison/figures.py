@@ -17,7 +17,7 @@ from kbgate.tasks.comparison.statistics import (
     effective_n,
     paired_shares,
     sign_flip,
-    smallest_visible_fall,
+    smallest_visible_drop,
     wilson,
 )
 from kbgate.tasks.domain import Baseline, Case, Cases
@@ -71,13 +71,13 @@ def method_figures(
             yield Compared(measured.lane, Figure(part.name), current=value, n=measured.n)
 
 
-def _paired_table(suite: Suite, own: LaneScores, asked: Cases, then: Mapping[str, BaselineCase], ids: list[str]) -> Paired:
+def _paired_table(suite: Suite, scores: LaneScores, asked: Cases, then: Mapping[str, BaselineCase], ids: list[str]) -> Paired:
     figures = figures_of(suite)
-    rows = {case: place for place, case in enumerate(own.cases)}
+    rows = {case: place for place, case in enumerate(scores.cases)}
     now = np.full((len(ids), len(figures)), np.nan)
     for number, case in enumerate(ids):
         if case in rows:
-            now[number] = own.values[rows[case]]
+            now[number] = scores.values[rows[case]]
     now[~np.isfinite(now)] = np.nan  # the check `finite` refuses the run; until then it was not measured
     keys = [str(figure) for figure in figures]
     before = _table(ids, keys, {case: row.scores for case, row in then.items()})
@@ -149,28 +149,28 @@ def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Com
     """Each figure over the same cases: means, interval, p, what would have shown."""
     parts = [part_of(figure) for figure in table.figures]
     better = np.array([1.0 if part.higher_is_better else -1.0 for part in parts])
-    there = np.asarray(~np.isnan(table.before).all(axis=0)) if len(table.before) else np.zeros(len(parts), bool)
-    values = np.where(there, table.now - table.before, table.now)
+    paired = np.asarray(~np.isnan(table.before).all(axis=0)) if len(table.before) else np.zeros(len(parts), bool)
+    values = np.where(paired, table.now - table.before, table.now)
     # What is as it was: a whole span off is the worst that can happen to a case.
     spans = np.array([part.high - part.low if np.isfinite(part.high) else 1.0 for part in parts])
     clustered = by_cluster(values, table.clusters)
     gains = Clustered(clustered.sums * better, clustered.sizes)
     low, high = bootstrap(clustered, spans)
     p = sign_flip(gains, np.array([_tolerance(suite, figure) for figure in table.figures]))
-    visible, independent = smallest_visible_fall(gains), effective_n(clustered)
+    visible, independent = smallest_visible_drop(gains), effective_n(clustered)
     for place, figure in enumerate(table.figures):
         defined = ~np.isnan(values[:, place])
         n = int(defined.sum())
         if not n:
             yield Compared(lane, figure, name, clusters=0)
             continue
-        now, was = table.now[defined, place], table.before[defined, place] if there[place] else np.array([])
+        now, was = table.now[defined, place], table.before[defined, place] if paired[place] else np.array([])
         bounds = _share_bounds(was, now, float(independent[place])) or (float(low[place]), float(high[place]))
         row = Compared(
             lane, figure, name, current=float(now.mean()), low=round(bounds[0], DIGITS), high=round(bounds[1], DIGITS),
             n=n, clusters=int(clustered.clusters[place]),
         )  # fmt: skip
-        if there[place]:
+        if paired[place]:
             since = table.now[:, place] - table.anchored[:, place]
             row = _beside_baseline(row, now, was, float(better[place]), since[~np.isnan(since)])
             row = dataclasses.replace(row, p=float(p[place]), visible=round(float(visible[place]), DIGITS))

@@ -153,7 +153,7 @@ def effective_n(table: Clustered) -> Floats:
     return np.asarray(np.clip(n / np.maximum(effect, 1.0), 1.0, np.maximum(n, 1.0)))
 
 
-def smallest_visible_fall(gains: Clustered) -> Floats:
+def smallest_visible_drop(gains: Clustered) -> Floats:
     """The smallest true fall that a test at 5 % would have shown in 80 % of such golden sets, whole answers being lost.
 
     Where nothing else moves, five lost clusters are the fewest a sign test calls a fall; what moved beside hides more.
@@ -167,11 +167,11 @@ def smallest_visible_fall(gains: Clustered) -> Floats:
     alone = np.where(n >= fewest, betaincinv(fewest, np.maximum(n - fewest, 0) + 1, POWER), 1.0)
     mean = gains.sums.sum(axis=0) / np.maximum(gains.n, 1)
     noise = np.sqrt(((gains.sums - mean * gains.sizes) ** 2).sum(axis=0)) / np.maximum(gains.n, 1)
-    fall = alone
+    drop = alone
     for _ in range(50):
-        spread = np.sqrt(noise**2 + fall * (1 - np.minimum(fall, 1)) / np.maximum(n, 1))
-        fall = np.minimum(1.0, _z(1 - ALPHA) * noise + _z(POWER) * spread)
-    return np.where(n > 0, np.maximum(alone, np.where(noise > _TIE, fall, 0.0)), 1.0)
+        spread = np.sqrt(noise**2 + drop * (1 - np.minimum(drop, 1)) / np.maximum(n, 1))
+        drop = np.minimum(1.0, _z(1 - ALPHA) * noise + _z(POWER) * spread)
+    return np.where(n > 0, np.maximum(alone, np.where(noise > _TIE, drop, 0.0)), 1.0)
 
 
 def _z(share: float) -> float:

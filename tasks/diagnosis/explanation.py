@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbgate.tasks.diagnosis.causes import Missing
-from kbgate.tasks.diagnosis.diagnosis import UNKNOWN, explain
+from kbgate.tasks.diagnosis.diagnosis import explain
 from kbgate.tasks.diagnosis.laboratory import ACCESS, Laboratory
 from kbgate.tasks.domain import Case, Cases, Inputs, Material
 from kbgate.tasks.findings import Finding
@@ -147,28 +147,3 @@ def _examined(inputs: Inputs, material: Material, day: dt.date, home: Path, case
             if by_card:
                 return by_card
     return None
-
-
-def lines_of(explanation: Explanation) -> Iterator[str]:
-    """An explanation as a person reads it, a line at a time."""
-    yield f"{explanation.case}: {explanation.query}"
-    yield f"  {explanation.about}; ranks are {explanation.ranks_from}"
-    yield f"top {explanation.top_k}:"
-    for hit in explanation.top:
-        yield f"  {hit.rank:>3} {hit.card}{' (' + ', '.join(hit.marks) + ')' if hit.marks else ''}: {hit.title}"
-    for gold in explanation.golds:
-        if isinstance(gold, str):
-            yield gold
-        else:
-            yield from _lines_of_lost(gold)
-
-
-def _lines_of_lost(lost: Lost) -> Iterator[str]:
-    finding = lost.finding
-    yield f"missing: {finding.gold}: {lost.title}"
-    proof = "" if finding.cause == UNKNOWN else f" ({'proven' if finding.proven else 'not proven'})"
-    yield f"  {finding.cause}{proof}: {finding.sentence}"
-    for name, value in finding.evidence.items():
-        yield f"  {name:<28} {'not found' if value is None else f'{value:g}'}"
-    for card in lost.above:
-        yield f"  above it, {card.since}: {card.card}: {card.title}"

@@ -73,11 +73,11 @@ def average_precision(case: Judged, k: int) -> float | None:
     """Mean of the precision at each relevant card in the top k, over all relevant cards."""
     if not case.has_gold or not case.grades:
         return None
-    found, total = 0, 0.0
+    relevant, total = 0, 0.0
     for rank, card in enumerate(case.ranking[:k], start=1):
         if card in case.grades:
-            found += 1
-            total += found / rank
+            relevant += 1
+            total += relevant / rank
     return total / len(case.grades)
 
 

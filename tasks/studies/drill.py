@@ -255,17 +255,6 @@ def summary_lines(result: Drill) -> Iterator[str]:
         yield f"  and {len(result.unprotected) - _LISTED} more"
 
 
-def lines_of(result: Drill) -> Iterator[str]:
-    """A drill as a person reads it, a line at a time."""
-    for row in rows_of(result):
-        causes = ", ".join(f"{cause} {count}" for cause, count in row.causes) if row.fault != "all" else ""
-        yield (
-            f"{row.fault:<20} {row.made:>4} made, {row.equivalent:>4} equivalent, noticed {rate(row.noticed, row.real)}, "
-            f"named rightly {rate(row.right, row.noticed)}{': ' + causes if causes else ''}"
-        )
-    yield from summary_lines(result)
-
-
 def rate(count: int, total: int) -> str:
     """'3/4 (75 %)'."""
     return f"{count}/{total}" + (f" ({100 * count / total:.0f} %)" if total else "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbgate.tasks.comparison.statistics import POWER, SEED, by_cluster, smallest_visible_fall
+from kbgate.tasks.comparison.statistics import POWER, SEED, by_cluster, smallest_visible_drop
 from kbgate.tasks.metrics import figure_of, part_of
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores, Mask
@@ -114,5 +114,5 @@ def detectable(suite: Suite, clusters: int) -> dict[str, float]:
         fewest = int(np.floor(limit * clusters + EPSILON)) + 1
         smallest[name] = float(betaincinv(fewest, clusters - fewest + 1, POWER)) if 0 < fewest <= clusters else 1.0
     still = by_cluster(np.zeros((clusters, 1)), np.arange(clusters).astype(str))
-    smallest["significant"] = float(smallest_visible_fall(still)[0]) if clusters else 1.0
+    smallest["significant"] = float(smallest_visible_drop(still)[0]) if clusters else 1.0
     return smallest

@@ -18,7 +18,7 @@ from kbgate.tasks.comparison.statistics import (
     holm,
     paired_shares,
     sign_flip,
-    smallest_visible_fall,
+    smallest_visible_drop,
     wilson,
 )
 
@@ -99,7 +99,7 @@ def test_a_fall_of_just_the_tolerance_is_called_one_in_a_twentieth_of_the_nights
 @pytest.mark.parametrize(("n", "points"), [(50, 13.0), (216, 3.1)])
 def test_the_fall_that_would_have_shown(n: int, points: float) -> None:
     table = by_cluster(column(*[0.0] * n), np.arange(n))
-    fall = smallest_visible_fall(table)[0]
+    fall = smallest_visible_drop(table)[0]
     assert 100 * fall == pytest.approx(points, abs=0.3)
     draw = np.random.default_rng(1)
     lost = (draw.random((n, 500)) < fall) * -1.0
@@ -108,7 +108,7 @@ def test_the_fall_that_would_have_shown(n: int, points: float) -> None:
 
 
 def test_fewer_than_five_clusters_show_nothing() -> None:
-    assert smallest_visible_fall(by_cluster(column(0.0, 0.0, 0.0, 0.0), np.arange(4)))[0] == 1.0
+    assert smallest_visible_drop(by_cluster(column(0.0, 0.0, 0.0, 0.0), np.arange(4)))[0] == 1.0
 
 
 def test_three_translations_that_move_together_say_as_much_as_one_case() -> None:
@@ -186,7 +186,7 @@ def test_no_case_is_worth_less_than_one_and_none_at_all_no_division_by_nothing()
     nothing = by_cluster(np.full((3, 1), np.nan), np.arange(3))
     assert (nothing.n[0], nothing.clusters[0]) == (0, 0)
     assert effective_n(nothing)[0] == 1.0
-    assert smallest_visible_fall(nothing)[0] == 1.0
+    assert smallest_visible_drop(nothing)[0] == 1.0
     assert sign_flip(nothing, NONE)[0] == 1.0
     assert effective_n(by_cluster(column(1.0, 1.0, 0.0), np.array([0, 0, 0])))[0] >= 1.0
 
@@ -222,7 +222,7 @@ def test_figures_of_a_table_do_not_disturb_each_other() -> None:
     for place, values in enumerate((one, other)):
         alone = by_cluster(values, np.arange(6))
         assert effective_n(both)[place] == effective_n(alone)[0]
-        assert smallest_visible_fall(both)[place] == pytest.approx(smallest_visible_fall(alone)[0])
+        assert smallest_visible_drop(both)[place] == pytest.approx(smallest_visible_drop(alone)[0])
         low, high = bootstrap(both, np.ones(2))
         assert low[place] < np.nanmean(values) < high[place]
 
@@ -231,14 +231,14 @@ def test_figures_of_a_table_do_not_disturb_each_other() -> None:
 def test_five_lost_clusters_are_the_fewest_a_test_calls_a_fall(n: int, fall: float) -> None:
     """At least five of n must be lost in 80 % of nights; of five, each with the fifth root of 0.8."""
     still = by_cluster(column(*[0.0] * n), np.arange(n))
-    assert smallest_visible_fall(still)[0] == pytest.approx(fall, abs=0.001)
+    assert smallest_visible_drop(still)[0] == pytest.approx(fall, abs=0.001)
     assert stats.binom.sf(4, n, fall) == pytest.approx(0.8, abs=0.002)
 
 
 def test_what_moves_beside_hides_a_fall() -> None:
     """Fifty cases, half of them 0.5 up and half down: 1.645 standard errors of 0.0707, and what the fall itself adds."""
     noisy = by_cluster(column(*[0.5, -0.5] * 25), np.arange(50))
-    fall = smallest_visible_fall(noisy)[0]
+    fall = smallest_visible_drop(noisy)[0]
     assert fall == pytest.approx(1.645 * 0.0707 + 0.842 * (0.0707**2 + fall * (1 - fall) / 50) ** 0.5, abs=0.002)
 
 

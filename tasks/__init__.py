@@ -1,6 +1,8 @@
-"""WHAT is computed: plain typed functions, one stage a module.
+"""WHAT is computed: plain typed functions. Nothing here logs, prints or knows Prefect; only `stages` does.
 
-Nothing here logs, prints or knows Prefect; only `stages.py` does. A room imports rooms below it, in one order: the ground
-(`errors` ... `predicates`), metrics, index, retrieval, inputs, comparison, gate, runs, baseline, production, diagnosis,
-stages, studies.
+A room imports rooms below it. From the ground up: errors, git, settings, records, tables, schema, findings, domain, results,
+verdicts, registry, predicates; then metrics, index, retrieval, comparison, gate (the parts there are), inputs (what a suite
+says, checked against these parts), runs, baseline, production, diagnosis, stages, exam (the pipeline, once), studies.
+
+Public for readers of an index, and nothing else: `kbgate.tasks.production.resolve` and what it returns.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import cache, wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -66,12 +67,19 @@ def stage(name: str, function: Callable[P, R], *, retries: int = 0, timeout: flo
 def _as_task_run(task: Task[P, R], args: tuple[object, ...], kwargs: dict[str, object]) -> R:
     """Call a task with arguments that Prefect does not walk: 10,000 records took it a second a stage.
 
-    `opaque` keeps the edges of the task graph, `quote` would lose them.
+    `opaque` keeps the edges of the task graph, where `quote` would lose them; what an argument was put together from is
+    named beside it, so that the graph still says which stages it came from.
     """
     from prefect.utilities.annotations import opaque
 
     run: Callable[..., R] = task
-    return run(*map(opaque, args), **{name: opaque(value) for name, value in kwargs.items()})
+    made_of = [opaque(part) for value in (*args, *kwargs.values()) for part in _made_of(value)]
+    return run(*map(opaque, args), wait_for=made_of, **{name: opaque(value) for name, value in kwargs.items()})
+
+
+def _made_of(value: object) -> list[object]:
+    """The fields of a record."""
+    return [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
 
 
 def _is_infrastructure(_task: Task[P, R], _run: TaskRun, state: State[R]) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 # Before anything is imported that could call home.
@@ -49,8 +50,27 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for runs, vectors and history of the session, so that each text is embedded once."""
-    return tmp_path_factory.mktemp("kbgate-home")
+    """One folder for runs, vectors and history of the session, so that each text is embedded once.
+
+    Where several processes share the tests each has a home of its own, and all have one cache of vectors: the first one
+    embeds the bundled suite while the others wait.
+    """
+    folder = tmp_path_factory.mktemp("kbgate-home")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = tmp_path_factory.getbasetemp().parent / "vectors"
+        shared.mkdir(exist_ok=True)
+        (folder / "vectors").symlink_to(shared)
+        with FileLock(shared / ".lock"):
+            _embed_the_bundled_suite(folder)
+    return folder
+
+
+def _embed_the_bundled_suite(home: Path) -> None:
+    from kbgate.tasks import exam
+    from kbgate.tasks.inputs.suite import load_suite
+
+    inputs = exam.load(load_suite(MEDICATION), home)
+    exam.embed(inputs, exam.prepare(inputs, home), inputs.golden.cases, home)
 
 
 @pytest.fixture(autouse=True)

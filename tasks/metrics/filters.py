@@ -22,6 +22,7 @@ def false_exclusion(case: Judged, k: int) -> float | None:
     judges_gold=False,
     higher_is_better=False,
     high=math.inf,
+    unit="cards",
     monotone=False,
 )
 def leakage(case: Judged, k: int) -> float | None:

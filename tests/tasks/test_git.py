@@ -52,4 +52,4 @@ def test_without_git_a_run_has_no_commit_and_no_review(tmp_path: Path, monkeypat
 
 
 def commit_of(folder: Path) -> object:
-    return provenance_of(folder, Model("m", "0" * 64, folder), {})["commit"]
+    return provenance_of(folder, Model("m", "0" * 64, folder), "", {}).commit

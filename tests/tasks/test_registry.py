@@ -2,8 +2,18 @@ from __future__ import annotations
 
 import pytest
 
+from kbgate.tasks.diagnosis.causes import CAUSES
 from kbgate.tasks.errors import UnknownPart
-from kbgate.tasks.registry import CHECKS, CHUNKERS, METRICS, RETRIEVERS, Registry, metric_of
+from kbgate.tasks.gate import CHECKS
+from kbgate.tasks.index.chunking import CHUNKERS
+from kbgate.tasks.inputs.readers import READERS
+from kbgate.tasks.metrics import AGGREGATES, METRICS, figure_at, part_of
+from kbgate.tasks.registry import Registry
+from kbgate.tasks.retrieval import RETRIEVERS
+from kbgate.tasks.studies.faults import FAULTS
+from kbgate.tasks.tables import Figure
+
+EVERY: tuple[Registry[object], ...] = (METRICS, AGGREGATES, CHECKS, CHUNKERS, READERS, RETRIEVERS, CAUSES, FAULTS)  # type: ignore[assignment]
 
 
 def test_an_unknown_name_raises_with_the_nearest_one() -> None:
@@ -20,15 +30,22 @@ def test_two_parts_of_one_name_are_a_programming_error() -> None:
 
 def test_a_figure_reads_back() -> None:
     for part in METRICS.values():
-        read, cut = metric_of(part.key(7))
-        assert read is part
-        assert cut == (7 if part.at_k else None)
+        figure = Figure.parse(str(figure_at(part, 7)))
+        assert part_of(figure) is part
+        assert figure.k == (7 if part.at_k else None)
 
 
-def test_every_part_says_what_it_does() -> None:
-    for part in (*METRICS.values(), *CHECKS.values()):
-        assert part.summary.endswith((".", "value")), part.name
-    for part in METRICS.values():
-        assert part.source, part.name
+@pytest.mark.parametrize("registry", EVERY, ids=lambda registry: registry.kind)
+def test_every_part_says_what_it_does_in_one_sentence(registry: Registry[object]) -> None:
+    assert len(registry) > 0
+    for name, part in registry.items():
+        assert part.summary.rstrip(".").count(" ") > 2, name
+
+
+def test_every_metric_names_its_source() -> None:
+    assert all(part.source for part in (*METRICS.values(), *AGGREGATES.values()))
+
+
+def test_the_methods_that_suites_name_are_there() -> None:
     assert {"exact", "dense", "bm25", "hybrid"} <= set(RETRIEVERS)
     assert {"recursive", "whole"} <= set(CHUNKERS)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from kbgate.tasks.diagnosis import lexicon as module
 from kbgate.tasks.diagnosis.lexicon import analyse
+from kbgate.tasks.tables import Rows
 
 
 def test_a_kept_analysis_is_read_back_and_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = pd.DataFrame({"id": ["a", "b"], "text": ["cats sleep", "dogs bark, cats do not"], "language": ["en", "en"]})
+    texts = ("cats sleep", "dogs bark, cats do not")
+    rows = Rows(("a", "b"), texts, ("en", "en"), ({}, {}), (("a::00",), ("b::00",)), (("a",), ("b",)))
     monkeypatch.setattr(module, "_KEPT_ABOVE", 1)
     made = analyse(rows, tmp_path)
     assert [path.suffix for path in (tmp_path / "terms").iterdir()] == [".npz"]

@@ -13,8 +13,8 @@ from typing import Any
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
+from kbgate.tasks.conclusions import Evaluation, Judgement
 from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals
-from kbgate.tasks.verdicts import Evaluation, Judgement
 
 
 def run(

@@ -12,8 +12,8 @@ from typing import Any
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
+from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.inputs.subset import select_fast
-from kbgate.tasks.verdicts import Evaluation
 
 Floors = dict[str, float]
 

@@ -12,9 +12,9 @@ from functools import wraps
 from types import ModuleType
 from typing import Any, TypeVar
 
+from kbgate.tasks.conclusions import Result, VerdictName
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.stages import in_flow_run
-from kbgate.tasks.verdicts import Result, VerdictName
 
 R = TypeVar("R", bound=Result)
 

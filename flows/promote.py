@@ -14,9 +14,9 @@ from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
+from kbgate.tasks.conclusions import Promotion
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.production.pointer import candidate, locked, open_production, sweep
-from kbgate.tasks.verdicts import Promotion
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = ".kbgate") -> Promotion:

@@ -10,12 +10,12 @@ from pathlib import Path
 from kbgate.flows.prefect import refuse_foreign_flows
 from kbgate.reports.render import render_comment, render_markdown
 from kbgate.tasks import stages
+from kbgate.tasks.conclusions import Evaluation, Night, PullRequest
 from kbgate.tasks.diagnosis.labels import write_review
 from kbgate.tasks.records import append_line, write_text
 from kbgate.tasks.runs.archive import keep_cards
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.history import append_history
-from kbgate.tasks.verdicts import Evaluation, Night, PullRequest
 
 _ARTIFACT_LIMIT = 400_000
 """Characters of a report kept as an artifact: beyond, the server refuses its own event; the file has the whole."""

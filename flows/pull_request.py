@@ -13,9 +13,9 @@ from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish, publish_comment
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
+from kbgate.tasks.conclusions import Evaluation, PullRequest
 from kbgate.tasks.domain import Inputs, Material
 from kbgate.tasks.inputs.subset import select_fast
-from kbgate.tasks.verdicts import Evaluation, PullRequest
 
 
 def run(suite: str, baseline_ref: str, home: str = ".kbgate") -> PullRequest:

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kbgate.tasks.conclusions import Evaluation, Result, VerdictName
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.tables import Figure
-from kbgate.tasks.verdicts import Evaluation, Result, VerdictName
 
 _COLOURS = {
     VerdictName.PASS: "green",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbgate.reports.view import view
+from kbgate.tasks.conclusions import Evaluation, PullRequest
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.parts import FigurePart
-from kbgate.tasks.verdicts import Evaluation, PullRequest
 
 if TYPE_CHECKING:
     from jinja2 import Environment

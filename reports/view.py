@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from kbgate.tasks.conclusions import Evaluation, Reason
 from kbgate.tasks.metrics import figure_of
 from kbgate.tasks.results import Change, ChangeKind
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.parts import FigurePart
 from kbgate.tasks.settings import GATED_COUNTS
 from kbgate.tasks.tables import REFERENCE, Figure
-from kbgate.tasks.verdicts import Evaluation, Reason
 
 _CHANGES = (
     (ChangeKind.NEWLY_FAILING, "Newly failing", "passed in the baseline, fails now"),

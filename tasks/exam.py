@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from kbgate.tasks import stages
 from kbgate.tasks.baseline.review import baseline_at
+from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.diagnosis import LIMIT
 from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode
 from kbgate.tasks.errors import InputError, Problem
@@ -31,7 +32,6 @@ from kbgate.tasks.runs.history import previous_run
 from kbgate.tasks.schema import Counts, Fingerprints
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Vectors
-from kbgate.tasks.verdicts import Evaluation
 
 VECTORS = "vectors"
 """The folder of the vector cache in kbgate's home."""

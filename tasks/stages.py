@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from kbgate.tasks.baseline import files as baseline
 from kbgate.tasks.comparison import compare
 from kbgate.tasks.diagnosis import diagnosis
-from kbgate.tasks.gate import judge as gate
+from kbgate.tasks.gate.verdict import judge as gate
 from kbgate.tasks.index import chunking, embedding, store
 from kbgate.tasks.inputs import cards, checks, golden, suite
 from kbgate.tasks.production import promotion

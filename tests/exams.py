@@ -11,8 +11,9 @@ from typing import Any
 
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
 from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.conclusions import Evaluation, Exam, Verdict
 from kbgate.tasks.domain import Baseline, Inputs, Mode, Outcome
-from kbgate.tasks.gate import judge
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.checks import check_inputs
 from kbgate.tasks.inputs.golden import load_golden
@@ -21,7 +22,6 @@ from kbgate.tasks.results import Answer, Run
 from kbgate.tasks.retrieval import run_of
 from kbgate.tasks.schema import Counts, Fingerprints, ModelIdentity, Provenance
 from kbgate.tasks.tables import Hits
-from kbgate.tasks.verdicts import Evaluation, Exam, Verdict
 from tests.conftest import write_lines
 
 CARDS = [f"c{n}" for n in range(12)]

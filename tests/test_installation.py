@@ -109,7 +109,7 @@ def test_the_wheel_holds_every_module_and_every_file_that_is_read(wheel: Path) -
 WHERE = """
 import importlib.resources, importlib.metadata
 import kbgate.flows, kbgate.reports, kbgate.tasks
-from kbgate.tasks.gate import judge
+from kbgate.tasks.gate.verdict import judge
 for module in (kbgate.flows, kbgate.reports, kbgate.tasks):
     print(module.__file__)
 print(importlib.metadata.distribution("kbgate").locate_file(""))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.errors import Refused
 from kbgate.tasks.metrics import figure_of, part_of
 from kbgate.tasks.results import Placement
 from kbgate.tasks.schema import Anchor
 from kbgate.tasks.tables import EPSILON
-from kbgate.tasks.verdicts import Evaluation, Exam
 
 
 def refuse_creep(evaluation: Evaluation, anchor: bool, accept_regression: bool) -> None:

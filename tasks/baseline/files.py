@@ -21,13 +21,13 @@ from pydantic import JsonValue, ValidationError
 
 from kbgate.tasks.baseline.anchor import anchored_by, refuse_creep
 from kbgate.tasks.baseline.rows import CardRows, CaseRows, acceptance, card_rows, case_rows, lane_means, means
+from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, InputError, Problem, Refused, Unmeasured
 from kbgate.tasks.metrics import METRICS
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, sync_folder, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, BaselineCard, BaselineCase, BaselineSummary, Digests
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.verdicts import Code, Evaluation, Level, VerdictName
 
 SCHEMA = 2
 SUMMARY, CASES, CARDS, CARDS_PARQUET = (

@@ -12,16 +12,16 @@ from pydantic import JsonValue
 from kbgate.tasks.baseline.files import FILES, read_baseline
 from kbgate.tasks.baseline.rows import CardRows, CaseRows
 from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.conclusions import Evaluation, Verdict
 from kbgate.tasks.domain import Baseline, Cards, GoldenSet, Inputs
 from kbgate.tasks.errors import InputError, Problem, Unmeasured
-from kbgate.tasks.gate import judge
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.git import run_git
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.schema import Means
 from kbgate.tasks.settings import FILE, Suite
-from kbgate.tasks.verdicts import Evaluation, Verdict
 
 
 def baseline_at(suite: Suite, ref: str) -> Baseline | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kbgate.tasks.baseline.anchor import anchor_of
+from kbgate.tasks.conclusions import Code, Evaluation
 from kbgate.tasks.domain import Cards
 from kbgate.tasks.metrics import part_of
 from kbgate.tasks.results import ChangeKind, Scores
 from kbgate.tasks.schema import Acceptance, BaselineCard, BaselineCase, Mean, Means
 from kbgate.tasks.tables import DIGITS, LaneScores
-from kbgate.tasks.verdicts import Code, Evaluation
 
 CaseRows = Mapping[str, BaselineCase]
 CardRows = Mapping[str, BaselineCard]

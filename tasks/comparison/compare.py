@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 
 from kbgate.tasks.comparison.figures import lane_figures, method_figures
 from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.domain import Baseline, Cases, Inputs
 from kbgate.tasks.metrics import METRICS, figure_at, figures_of
 from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Placement, Previous, Run, Scores
 from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import EPSILON, Figure
-from kbgate.tasks.verdicts import Exam
 
 MAX_CHANGED = 0.10
 """Share of the baseline's cases that may be edited or removed before the rest says too little."""

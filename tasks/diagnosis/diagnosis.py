@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.diagnosis.causes import CAUSES, Cause, Missing, in_order
 from kbgate.tasks.diagnosis.causes.chunk_split import whole
 from kbgate.tasks.diagnosis.causes.displaced import newcomers_above
@@ -22,7 +23,6 @@ from kbgate.tasks.findings import Diagnosis, Finding, Group
 from kbgate.tasks.results import ChangeKind, Placement
 from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.tables import EPSILON, Figure, Vectors
-from kbgate.tasks.verdicts import Exam
 
 UNKNOWN = "unknown"
 LIMIT = 200

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 from kbgate.tasks.domain import Inputs
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.findings import Doubt
 from kbgate.tasks.inputs.golden import FILE
 from kbgate.tasks.records import Record, nfc, read_jsonl, read_table, write_text
-from kbgate.tasks.verdicts import Evaluation, Exam
 
 REVIEW = "label_review.csv"
 COLUMNS = ("case", "question", "gold", "gold_rank", "gold_text", "candidate", "rank", "candidate_text", "similarity", "same")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import named
 from kbgate.tasks.findings import Finding, Pattern
 from kbgate.tasks.index.fingerprint import pipeline_of
 from kbgate.tasks.runs.history import HistoryLine
 from kbgate.tasks.tables import EPSILON, Figure
-from kbgate.tasks.verdicts import Exam
 
 LEAST = 3
 """Failures below which nothing is called a pattern."""

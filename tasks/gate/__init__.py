@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kbgate.tasks.domain import Mode
+from kbgate.tasks.conclusions import Exam, Reason
 from kbgate.tasks.registry import Registry, first_line
-from kbgate.tasks.verdicts import Code, Exam, Level, Reason, Verdict, VerdictName
 
 Look = Callable[[Exam], Iterator[Reason]]
 
@@ -19,13 +18,6 @@ LAST = 50
 """The place of a check that says nothing of its own."""
 GATED = "gated"
 """The level of a check that takes it from the suite."""
-_VERDICTS = {
-    Level.ERROR: VerdictName.ERROR,
-    Level.CRITICAL: VerdictName.BLOCK,
-    Level.INCONCLUSIVE: VerdictName.INCONCLUSIVE,
-    Level.SUPPORTING: VerdictName.WARN,
-}
-"""By the gravest level among the reasons, gravest first; none of these is a PASS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +51,3 @@ def check(name: str, *, level: str, excusable: bool = False, place: int = LAST) 
         return look
 
     return declare
-
-
-def judge(exam: Exam) -> Verdict:
-    """The verdict of an exam: every check's sentences, and the gravest level among them."""
-    reasons = sorted((reason for part in CHECKS.values() for reason in part.look(exam)), key=_order)
-    for level, name in _VERDICTS.items():
-        codes = [reason.code for reason in reasons if reason.level == level]
-        if codes:
-            code = codes[0] if level == Level.INCONCLUSIVE else Code.NONE
-            return Verdict(name, tuple(reasons), code, provisional=exam.run.mode == Mode.FAST and name.exit_code != 0)
-    return Verdict(VerdictName.PASS, tuple(reasons))
-
-
-def _order(reason: Reason) -> tuple[int, int, str, str]:
-    place = CHECKS[reason.check].place if reason.check in CHECKS else LAST
-    return reason.level.gravity, place, reason.check, reason.sentence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kbgate.tasks.conclusions import Code, Exam, Level, Reason
 from kbgate.tasks.errors import counted, named
 from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.gate.allowances import unexcused
 from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.settings import Acceptance
 from kbgate.tasks.tables import EPSILON
-from kbgate.tasks.verdicts import Code, Exam, Level, Reason
 
 
 @check("acceptance", level=GATED, excusable=True)

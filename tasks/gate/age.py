@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.gate import check
-from kbgate.tasks.verdicts import Exam, Level, Reason
 
 
 @check("baseline_age", level="supporting")

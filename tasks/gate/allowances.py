@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.gate import check
-from kbgate.tasks.verdicts import Exam, Level, Reason
 
 
 def unexcused(exam: Exam, name: str, cases: Iterable[str]) -> list[str]:

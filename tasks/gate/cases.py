@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.errors import counted, named
 from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.gate.allowances import unexcused
@@ -12,7 +13,6 @@ from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.results import ChangeKind
 from kbgate.tasks.settings import Gate
 from kbgate.tasks.tables import EPSILON
-from kbgate.tasks.verdicts import Exam, Level, Reason
 
 
 @check("newly_failing", level=GATED, excusable=True, place=2)

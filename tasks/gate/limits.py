@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 
 from kbgate.tasks.comparison.statistics import ALPHA, holm
+from kbgate.tasks.conclusions import Code, Exam, Level, Reason
 from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.metrics import METRICS, Part, figure_at, figure_of, part_of
 from kbgate.tasks.results import Compared
 from kbgate.tasks.settings import GATED_COUNTS, Gate
 from kbgate.tasks.tables import EPSILON, Figure
-from kbgate.tasks.verdicts import Code, Exam, Level, Reason
 
 
 @check("comparable", level=Level.INCONCLUSIVE)

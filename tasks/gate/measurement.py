@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.errors import counted, named
 from kbgate.tasks.gate import check
 from kbgate.tasks.gate.allowances import unexcused
 from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.tables import EPSILON, REFERENCE, Figure
-from kbgate.tasks.verdicts import Exam, Level, Reason
 
 MAX_FAILED = 0.20
 """Share of cases that may time out, raise or be malformed before nothing was measured at all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kbgate.tasks.conclusions import Code, Exam, Level, Reason
 from kbgate.tasks.errors import named
 from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.gate.limits import gates_of, interval, unsure, worsening
@@ -11,7 +12,6 @@ from kbgate.tasks.metrics import figure_of, part_of
 from kbgate.tasks.results import Compared
 from kbgate.tasks.settings import Slice
 from kbgate.tasks.tables import EPSILON
-from kbgate.tasks.verdicts import Code, Exam, Level, Reason
 
 FILTERED = "filtered=yes"
 

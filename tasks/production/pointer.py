@@ -22,12 +22,12 @@ from typing import Final, Literal, Protocol
 from filelock import FileLock, Timeout, has_fcntl
 from pydantic import Field, ValidationError
 
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import Problem, Refused, Unmeasured
 from kbgate.tasks.index.store import Client, Collection, close_store, no_embedder, open_store
 from kbgate.tasks.records import parse_json, problems_of, write_text
 from kbgate.tasks.schema import Document, Fingerprints
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.verdicts import VerdictName
 
 POINTER = "CURRENT"
 SCHEMA: Final = 1

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from kbgate.tasks.conclusions import Evaluation, Level, Promotion
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import Refused, did_you_mean
 from kbgate.tasks.index.store import close_store, no_embedder, open_store
@@ -15,7 +16,6 @@ from kbgate.tasks.runs.document import VerdictDocument, read_document
 from kbgate.tasks.runs.runfiles import seal_of
 from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.verdicts import Evaluation, Level, Promotion
 
 _CLOCKS_APART = dt.timedelta(minutes=5)
 """How far two machines' clocks may differ."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kbgate.tasks.conclusions import Judgement, VerdictName
 from kbgate.tasks.domain import Arrivals, Index, Inputs, Material, Mode, Question
 from kbgate.tasks.index.fingerprint import kb_fingerprint
 from kbgate.tasks.retrieval import Retriever, ScoreKind, lanes_of
@@ -19,7 +20,6 @@ from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.runs.runfiles import MANIFEST
 from kbgate.tasks.schema import BaselineCase, Fingerprints
 from kbgate.tasks.tables import Vectors
-from kbgate.tasks.verdicts import Judgement, VerdictName
 
 _ROUNDING = 1e-6
 _LEAST_COSINE = -1.0

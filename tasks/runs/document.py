@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AwareDatetime, Field, JsonValue, PlainSerializer, ValidationError, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 
+from kbgate.tasks.conclusions import Code, Evaluation, Exam, VerdictName
 from kbgate.tasks.domain import Mode, Outcome
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.index.fingerprint import kb_fingerprint
@@ -34,7 +35,6 @@ from kbgate.tasks.runs.parts import (
     previous_part,
 )
 from kbgate.tasks.schema import Counts, Day, Fingerprints, Provenance
-from kbgate.tasks.verdicts import Code, Evaluation, Exam, VerdictName
 
 FILE = "verdict.json"
 SCHEMA: Final = 1

@@ -11,13 +11,13 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from kbgate.tasks.conclusions import Code, VerdictName
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.records import append_line, parse_json
 from kbgate.tasks.results import Previous
 from kbgate.tasks.runs.document import Moment, VerdictDocument
 from kbgate.tasks.runs.parts import Ids, PastMean, PreviousPart, previous_of
 from kbgate.tasks.schema import Counts, Day, Document, Fingerprints
-from kbgate.tasks.verdicts import Code, VerdictName
 
 SCHEMA: Final = 1
 

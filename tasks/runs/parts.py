@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
+from kbgate.tasks.conclusions import Code, Level
 from kbgate.tasks.domain import Arrivals
 from kbgate.tasks.findings import Diagnosis, Finding
 from kbgate.tasks.results import Compared, Previous
 from kbgate.tasks.schema import Document, Mean
 from kbgate.tasks.tables import DIGITS
-from kbgate.tasks.verdicts import Code, Level
 
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
 """A number that is written as it was read, so that a seal fits: 1 is not 1.0."""

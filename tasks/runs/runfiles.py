@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from kbgate.tasks.conclusions import Evaluation, NightlyRow, Result
 from kbgate.tasks.records import digest, write_text
 from kbgate.tasks.results import Placement, Run
 from kbgate.tasks.runs.columns import cards_table, run_table, scores_table, write_parquet
 from kbgate.tasks.runs.document import FILE, VerdictDocument
-from kbgate.tasks.verdicts import Evaluation, NightlyRow, Result
 
 MANIFEST = "cards.parquet"
 """A run's file: id and hash of every card it saw."""

@@ -15,10 +15,11 @@ import pyarrow as pa
 from pydantic import JsonValue
 
 from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.domain import Inputs, Mode
 from kbgate.tasks.errors import InputError, Problem
-from kbgate.tasks.gate import judge
 from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.fingerprint import golden_fingerprint, kb_fingerprint
 from kbgate.tasks.results import Run
 from kbgate.tasks.runs.columns import differing_scores, read_run
@@ -26,7 +27,6 @@ from kbgate.tasks.runs.document import FILE, Basis, VerdictDocument, parts_of, r
 from kbgate.tasks.runs.parts import previous_of
 from kbgate.tasks.runs.runfiles import digests_of, seal_of, trec_judgments, trec_run
 from kbgate.tasks.schema import Fingerprints
-from kbgate.tasks.verdicts import Evaluation, Exam
 
 
 def read_verdict(folder: Path) -> VerdictDocument:

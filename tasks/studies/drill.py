@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.diagnosis.diagnosis import UNKNOWN
 from kbgate.tasks.domain import Inputs
 from kbgate.tasks.inputs.cards import load_cards
@@ -27,7 +28,6 @@ from kbgate.tasks.runs.archive import keep_cards
 from kbgate.tasks.studies.copies import copy_of, golds_of, other_models, write
 from kbgate.tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
 from kbgate.tasks.studies.trial import Trial, accept, trial_of
-from kbgate.tasks.verdicts import VerdictName
 
 LOOKED_INTO = 20
 """Golds the diagnosis looks into per mutant: enough to name one fault."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from kbgate.tasks.diagnosis.causes.no_description import needs_description
 from kbgate.tasks.diagnosis.causes.repeated_text import repeated_lines
 from kbgate.tasks.diagnosis.causes.table_header import table_spans
-from kbgate.tasks.diagnosis.limits import cut_off
+from kbgate.tasks.diagnosis.truncation import cut_off
 from kbgate.tasks.domain import Card, Inputs, Material
 from kbgate.tasks.errors import named
 from kbgate.tasks.records import read_text

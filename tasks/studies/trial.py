@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbgate.tasks.baseline.files import write_baseline
+from kbgate.tasks.conclusions import Evaluation, Exam, Level, VerdictName
 from kbgate.tasks.errors import InputError, KbgateError
 from kbgate.tasks.exam import evaluate, in_memory, load, prepare
 from kbgate.tasks.findings import Finding
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.settings import IndexSettings
 from kbgate.tasks.studies.faults import BAD_INPUT
-from kbgate.tasks.verdicts import Evaluation, Exam, Level, VerdictName
 
 
 @dataclass(frozen=True, slots=True)

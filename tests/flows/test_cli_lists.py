@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
+from kbgate.tasks.conclusions import Exam, Reason
 from kbgate.tasks.diagnosis.causes import in_order
 from kbgate.tasks.gate import CHECKS, check
 from kbgate.tasks.metrics import AGGREGATES, METRICS, Part
-from kbgate.tasks.verdicts import Exam, Reason
 from tests.conftest import cells_of
 
 CLI = Callable[..., int]

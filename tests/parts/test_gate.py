@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.errors import named
 from kbgate.tasks.gate import check
 from kbgate.tasks.gate.allowances import unexcused
-from kbgate.tasks.verdicts import Exam, Level, Reason
 from tests.parts.school import School
 
 ALLOW = '[[allow]]\ncase = "bread"\ncheck = "loaves"\nreason = "meant"\nuntil = 2099-01-01\n'

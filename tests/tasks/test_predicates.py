@@ -13,21 +13,21 @@ from chromadb.config import Settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kbgate.tasks.domain import Card
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, both, in_store_values, matches, mistakes, store_fields, valid_on
 
 FILTERABLE = ("group", "level", "score", "flag", "tags")
 KNOWN = (*BUILT_IN_FIELDS, *FILTERABLE)
 
 
-def card(**fields: Any) -> dict[str, Any]:
-    absent = {"language": "", "tier": "", "domain": "", "topics": [], "valid_from": None, "valid_until": None, "metadata": {}}
-    return {**absent, **fields}
+def card(**fields: Any) -> Card:
+    return Card("c", "", "", **fields)
 
 
 CARDS = [
     card(),
-    card(language="en", tier="gold", topics=["a", "b"], metadata={"group": "x", "level": 1, "flag": True}),
-    card(language="es", topics=["b"], metadata={"group": "y", "level": 2, "score": 1.0, "tags": ["t", "u"]}),
+    card(language="en", tier="gold", topics=("a", "b"), metadata={"group": "x", "level": 1, "flag": True}),
+    card(language="es", topics=("b",), metadata={"group": "y", "level": 2, "score": 1.0, "tags": ["t", "u"]}),
     card(domain="d", valid_from=dt.date(2026, 1, 1), valid_until=dt.date(2026, 6, 30), metadata={"score": 2.5, "flag": False}),
     card(language="en", valid_until=dt.date(2025, 12, 31), metadata={"group": "x", "level": 3, "tags": ["t"]}),
     card(language="pt", valid_from=dt.date(2026, 3, 1), metadata={"level": 1, "score": -1.0}),

@@ -6,7 +6,7 @@ import dataclasses
 
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
-from kbgate.tasks.diagnosis.limits import cut_off
+from kbgate.tasks.diagnosis.truncation import cut_off
 
 
 @cause("input_limit", after="filter", changed=("card", "chunking", "embedding"))

@@ -12,12 +12,12 @@ import pytest
 from kbgate.tasks.baseline import files as module
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
 from kbgate.tasks.baseline.review import baseline_at, diff_baselines
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.domain import Baseline
 from kbgate.tasks.errors import BaselineDamaged, Refused, Unmeasured
 from kbgate.tasks.records import digest
 from kbgate.tasks.schema import Anchor, Mean
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.verdicts import VerdictName
 from tests.conftest import MEDICATION, edit_lines, edit_text
 from tests.exams import Desk, filler
 

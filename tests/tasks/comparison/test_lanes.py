@@ -10,8 +10,9 @@ import pytest
 
 from kbgate.tasks.baseline.files import write_baseline
 from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.domain import GoldenSet, Index, Inputs, Mode, Outcome, Question, Ranked
-from kbgate.tasks.gate import judge
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.store import build_rows
 from kbgate.tasks.results import Comparison
@@ -19,7 +20,6 @@ from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search
 from kbgate.tasks.retrieval.run import retrieve
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Figure, Hits
-from kbgate.tasks.verdicts import Exam
 from tests.exams import CARDS, Desk, filler
 
 FRUIT = ("apple", "pear", "plum", "cherry", "quince", "medlar")

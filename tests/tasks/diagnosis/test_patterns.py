@@ -8,6 +8,7 @@ import datetime as dt
 import pytest
 from pydantic import JsonValue
 
+from kbgate.tasks.conclusions import Code, Exam, VerdictName
 from kbgate.tasks.diagnosis.patterns import patterns_of
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.findings import Finding
@@ -15,7 +16,6 @@ from kbgate.tasks.index.fingerprint import pipeline_of
 from kbgate.tasks.runs.history import SCHEMA, HistoryLine
 from kbgate.tasks.runs.parts import PastMean
 from kbgate.tasks.schema import Counts, Fingerprints
-from kbgate.tasks.verdicts import Code, Exam, VerdictName
 from tests.exams import Desk, filler
 
 

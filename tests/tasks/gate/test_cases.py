@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from kbgate.tasks.verdicts import Verdict
+from kbgate.tasks.conclusions import Verdict
 from tests.exams import Desk, Rankings, filler
 
 HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from kbgate.tasks.conclusions import Level, Verdict
 from kbgate.tasks.errors import InputError
-from kbgate.tasks.gate import CHECKS, GATED, judge
+from kbgate.tasks.gate import CHECKS, GATED
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.metrics import METRICS, Metric
 from kbgate.tasks.retrieval import RETRIEVERS
 from kbgate.tasks.tables import Figure
-from kbgate.tasks.verdicts import Level, Verdict
 from tests.conftest import edit_text
 from tests.exams import Desk, filler
 

@@ -14,9 +14,10 @@ import pytest
 
 from kbgate.tasks.baseline.files import write_baseline
 from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.conclusions import Exam, Verdict
 from kbgate.tasks.domain import GoldenSet, Index, Inputs, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import InputError, KbgateError, Refused, Unmeasured
-from kbgate.tasks.gate import judge
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.store import build_rows, ingest, temporary_store
 from kbgate.tasks.metrics import METRICS, figure_at
@@ -27,7 +28,6 @@ from kbgate.tasks.runs.document import verdict_document
 from kbgate.tasks.runs.runfiles import sealed, text_of
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Figure, Hits
-from kbgate.tasks.verdicts import Exam, Verdict
 from tests.conftest import edit_text, read_lines, write_lines
 from tests.exams import Desk, filler
 

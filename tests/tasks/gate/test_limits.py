@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbgate.tasks.verdicts import Verdict
+from kbgate.tasks.conclusions import Verdict
 from tests.exams import Desk, Rankings, filler
 
 HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")

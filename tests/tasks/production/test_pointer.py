@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import Refused, Unmeasured
 from kbgate.tasks.index.store import close_store, no_embedder, open_store
 from kbgate.tasks.production import pointer as module
@@ -36,7 +37,6 @@ from kbgate.tasks.production.pointer import (
 )
 from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.verdicts import VerdictName
 from tests.conftest import ROOT
 from tests.servers import chroma_server, free_port
 
@@ -212,7 +212,7 @@ import sys, os
 from pathlib import Path
 from kbgate.tasks.production.pointer import Examined, FolderProduction, Pointer, Target
 from kbgate.tasks.schema import Fingerprints
-from kbgate.tasks.verdicts import VerdictName
+from kbgate.tasks.conclusions import VerdictName
 production, number = FolderProduction(Path(sys.argv[1]), ""), 0
 examined = Examined(
     verdict=VerdictName.PASS, run="x" * 5000, fingerprints=Fingerprints(index="i", golden="g", policy="p", baseline="b")

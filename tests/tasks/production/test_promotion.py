@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import InputError, Refused
 from kbgate.tasks.index.store import no_embedder, open_store
@@ -20,7 +21,6 @@ from kbgate.tasks.production.promotion import check_verdict, promote, roll_back
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.runfiles import seal_of, sealed, text_of
 from kbgate.tasks.runs.verification import read_verdict
-from kbgate.tasks.verdicts import Evaluation, VerdictName
 from tests.conftest import read_lines
 from tests.exams import Desk, filler
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from kbgate.tasks import exam
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.domain import Index, Inputs
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
 from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals, touched_cases
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.verdicts import VerdictName
 from tests.conftest import edit_lines, edit_text, read_lines
 
 CLI = Callable[..., int]

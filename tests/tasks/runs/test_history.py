@@ -5,13 +5,13 @@ import multiprocessing
 from pathlib import Path
 
 from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.results import Previous
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.history import append_history, path_of, previous_run, read_history
 from kbgate.tasks.schema import Mean
 from kbgate.tasks.tables import Figure
-from kbgate.tasks.verdicts import VerdictName
 from tests.exams import Desk, filler
 
 

@@ -14,15 +14,15 @@ import pytest
 
 from kbgate.flows import evaluate
 from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.conclusions import Code, Exam, Level, VerdictName
 from kbgate.tasks.domain import Mode
-from kbgate.tasks.gate import judge
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.results import Scores
 from kbgate.tasks.runs.history import SCHEMA, HistoryLine
 from kbgate.tasks.schema import Counts, Fingerprints
 from kbgate.tasks.studies.calibration import agreement
 from kbgate.tasks.studies.nights import detectable, false_alarms
 from kbgate.tasks.tables import REFERENCE, Figure, Floats, LaneScores
-from kbgate.tasks.verdicts import Code, Exam, Level, VerdictName
 from tests.conftest import MEDICATION, edit_text
 from tests.exams import Desk, filler
 

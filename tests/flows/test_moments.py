@@ -230,7 +230,8 @@ def bury(suite: Path, **fields: str) -> None:
     ("change", "code", "word"),
     [
         (hide_by_date, 1, "BLOCK"), (drop_the_buried, 1, "no longer asked"), (rename_the_buried, 1, "BLOCK"),
-        (other_cards, 0, "WARN"), (edit_outside_the_subset, 1, "BLOCK"), (other_chunks, 1, "BLOCK"),
+        (other_cards, 0, "WARN"), (edit_outside_the_subset, 1, "BLOCK"),
+        pytest.param(other_chunks, 1, "BLOCK", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_ways_round_the_gate_lead_into_it(

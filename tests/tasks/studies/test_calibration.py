@@ -138,6 +138,7 @@ def test_the_agreement_of_fast_and_full() -> None:
     assert agreement(history) == (2, 1)
 
 
+@pytest.mark.slow
 def test_calibrate_says_what_a_verdict_is_worth_and_writes_nothing(
     medication: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,7 +23,7 @@ test: lint ## lint, types, tests and what they cover (at most 4 minutes on 2 cor
 	@echo "lines and branches the tests ran: $$($(BIN)/coverage report --format=total) %; by file: coverage report --skip-covered"
 
 test-all: $(VENV)/.test ## what make test leaves out as slow: public collections, servers (at most 30 minutes)
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 mutants: $(VENV)/.mutants ## is there a line that could be wrong and no test would say so? (about 15 minutes; SEED=0)
 	$(BIN)/python -m tests.mutants --seed $(or $(SEED),0)

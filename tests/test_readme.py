@@ -80,7 +80,7 @@ def test_make_runs_what_it_says() -> None:
     )
     places = [test.index(word) for word in ("ruff check", "ruff format --check", "/mypy", "/pytest")]
     assert places == sorted(places)
-    assert everything_else.split() == [".venv/bin/pytest", "-m", "slow"]
+    assert everything_else.split() == [".venv/bin/pytest", "-n", "2", "--dist", "worksteal", "-m", "slow"]
     ci = (ROOT / ".ci" / "run").read_text()
     assert ci.index("make test\n") < ci.index("make test-all\n")
 

@@ -418,9 +418,19 @@ def test_a_removed_card_is_proven_only_where_it_returns(suite: Path, home: Path,
 
 
 def test_explain_tells_no_ranks_of_another_method_or_day(
-    suite: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    suite: Path,
+    home: Path,
+    tmp_path: Path,
+    kbgate: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The index of such a run is the same; what it found is not."""
+    # A home of its own: in the session's, another test may have asked this very index that way.
+    (home / "vectors").mkdir(exist_ok=True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "vectors").symlink_to(home / "vectors")
+    monkeypatch.setenv("KBGATE_HOME", str(tmp_path / "home"))
     assert kbgate("evaluate", suite) == 0
     assert kbgate("explain", suite, "syrup-spoon") == 0
     assert "ranks are those of the last run" in capsys.readouterr().out

@@ -42,6 +42,11 @@ def test_every_part_says_what_it_does_in_one_sentence(registry: Registry[object]
         assert part.summary.rstrip(".").count(" ") > 2, name
 
 
+def test_the_sentence_of_a_metric_and_of_a_check_is_whole() -> None:
+    for part in (*METRICS.values(), *CHECKS.values()):
+        assert part.summary.endswith((".", "value")), part.name
+
+
 def test_every_metric_names_its_source() -> None:
     assert all(part.source for part in (*METRICS.values(), *AGGREGATES.values()))
 

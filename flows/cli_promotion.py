@@ -42,7 +42,8 @@ def rollback(
 ) -> int:
     """Serve an earlier build again."""
     from kbgate.tasks import stages
-    from kbgate.tasks.production.pointer import locked, open_production
+    from kbgate.tasks.production.lease import locked
+    from kbgate.tasks.production.places import open_production
     from kbgate.tasks.production.promotion import roll_back
 
     settings = stages.load_suite(suite)
@@ -56,7 +57,7 @@ def rollback(
 def status(suite: SuiteFolder) -> int:
     """Print what is served, since when, by which verdict, and what is kept to return to."""
     from kbgate.tasks import stages
-    from kbgate.tasks.production.pointer import open_production
+    from kbgate.tasks.production.places import open_production
     from kbgate.tasks.production.promotion import opens
 
     production = open_production(stages.load_suite(suite), home())

@@ -16,7 +16,8 @@ from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
 from kbgate.tasks.conclusions import Promotion
 from kbgate.tasks.errors import InputError, Problem
-from kbgate.tasks.production.pointer import candidate, locked, open_production, sweep
+from kbgate.tasks.production.lease import locked
+from kbgate.tasks.production.places import candidate, open_production, sweep
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = ".kbgate") -> Promotion:

@@ -19,22 +19,12 @@ import pytest
 from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import Refused, Unmeasured
 from kbgate.tasks.index.store import close_store, no_embedder, open_store
-from kbgate.tasks.production import pointer as module
-from kbgate.tasks.production import resolve
-from kbgate.tasks.production.pointer import (
-    NOTHING_SERVED,
-    Examined,
-    FolderProduction,
-    Pointer,
-    Production,
-    ServerProduction,
-    Target,
-    candidate,
-    is_build,
-    locked,
-    open_production,
-    sweep,
-)
+from kbgate.tasks.production import lease, resolve
+from kbgate.tasks.production.folder import FolderProduction
+from kbgate.tasks.production.lease import locked
+from kbgate.tasks.production.places import candidate, open_production, sweep
+from kbgate.tasks.production.pointer import NOTHING_SERVED, Examined, Pointer, Production, Target, is_build
+from kbgate.tasks.production.server import ServerProduction
 from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.settings import Suite
 from tests.conftest import ROOT
@@ -152,7 +142,7 @@ def test_what_readers_of_an_index_may_rely_on() -> None:
     import kbgate.tasks.production as public
 
     assert public.__all__ == ["Examined", "Target", "resolve"]
-    assert {name: getattr(public, name).__module__ for name in public.__all__} == dict.fromkeys(public.__all__, module.__name__)
+    assert all(getattr(public, name).__doc__ for name in public.__all__)
 
 
 def test_a_pointer_of_another_suite_is_refused(tmp_path: Path) -> None:
@@ -210,7 +200,8 @@ def test_where_production_is(tmp_path: Path) -> None:
 _SWITCHER = """
 import sys, os
 from pathlib import Path
-from kbgate.tasks.production.pointer import Examined, FolderProduction, Pointer, Target
+from kbgate.tasks.production.folder import FolderProduction
+from kbgate.tasks.production.pointer import Examined, Pointer, Target
 from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.conclusions import VerdictName
 production, number = FolderProduction(Path(sys.argv[1]), ""), 0
@@ -255,7 +246,7 @@ def test_two_promotions_never_overlap_and_a_dead_one_frees_the_lock(tmp_path: Pa
     other = context.Process(target=_hold, args=(tmp_path, held, done))
     other.start()
     assert held.wait(20)
-    monkeypatch.setattr(module, "_LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr(lease, "_LOCK_WAIT_S", 0.2)
     with pytest.raises(Refused, match="another promotion holds"), locked(FolderProduction(tmp_path, "faq")):
         pass
     other.kill()
@@ -265,7 +256,7 @@ def test_two_promotions_never_overlap_and_a_dead_one_frees_the_lock(tmp_path: Pa
 
 
 def test_two_promotions_of_one_process_exclude_each_other_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr(lease, "_LOCK_WAIT_S", 0.2)
     with locked(FolderProduction(tmp_path, "faq")):
         with pytest.raises(Refused, match="for ten minutes"), locked(FolderProduction(tmp_path, "faq")):
             pass
@@ -276,7 +267,7 @@ def test_two_promotions_of_one_process_exclude_each_other_too(tmp_path: Path, mo
 
 
 def test_a_promotion_that_fails_frees_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr(lease, "_LOCK_WAIT_S", 0.2)
     with pytest.raises(ZeroDivisionError), locked(FolderProduction(tmp_path, "faq")):
         raise ZeroDivisionError
     with locked(FolderProduction(tmp_path, "faq")):
@@ -284,6 +275,6 @@ def test_a_promotion_that_fails_frees_the_lock(tmp_path: Path, monkeypatch: pyte
 
 
 def test_without_a_lock_of_the_kernel_nothing_is_promoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "has_fcntl", False)
+    monkeypatch.setattr(lease, "has_fcntl", False)
     with pytest.raises(Unmeasured, match="needs a lock of the kernel"), locked(FolderProduction(tmp_path, "faq")):
         pass

@@ -16,7 +16,8 @@ from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import InputError, Refused
 from kbgate.tasks.index.store import no_embedder, open_store
-from kbgate.tasks.production.pointer import FolderProduction, candidate
+from kbgate.tasks.production.folder import FolderProduction
+from kbgate.tasks.production.places import candidate
 from kbgate.tasks.production.promotion import check_verdict, promote, roll_back
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.runfiles import seal_of, sealed, text_of

@@ -10,9 +10,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from kbgate.flows import door
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation, Judgement
 from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals
 
@@ -25,13 +27,14 @@ def run(
     `batch`, `ids`, `path`: what came in, as its ingest calls it; events bring them as text.
     """
     refuse_foreign_flows()
-    inputs = exam.load(stages.load_suite(Path(suite)), Path(home))
+    now, inputs = door.now(), exam.load(stages.load_suite(Path(suite)), Path(home))
     inputs = dataclasses.replace(inputs, announced=announced_ids(ids))
     material = exam.prepare(inputs, Path(home))
-    judged = already_judged(inputs, exam.fingerprints_of(inputs, material), inputs.suite.day, Path(home))
+    clock = Clock.of(inputs.suite, now)
+    judged = already_judged(inputs, exam.fingerprints_of(inputs, material), clock, Path(home))
     if judged is not None:
         return judged
-    evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home))
+    evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), clock)
     ingest = " ".join(part for part in (str(batch or ""), f"({path})" if path else "") if part)
     evaluation = dataclasses.replace(evaluation, arrivals=arrivals(inputs, Path(home), ingest))
     publish(evaluation, Path(home))

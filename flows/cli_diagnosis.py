@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from kbgate.flows import door
 from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
 from kbgate.flows.terminal import console, table_of
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
@@ -35,16 +36,18 @@ def explain(
 ) -> int:
     """Tell the whole story of one case: what it finds, and why each gold it misses is missing, with the proof."""
     from kbgate.tasks import exam, stages
+    from kbgate.tasks.clock import Clock
     from kbgate.tasks.diagnosis import explanation
 
-    inputs = exam.load(stages.load_suite(suite), home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
     cases = inputs.golden.cases
     if case not in cases:
         raise InputError([Problem(str(suite), 0, f"has no case '{case}'; {did_you_mean(case, cases)}")])
     material = exam.prepare(inputs, home())
     asked = {case: cases[case]}
     vectors = exam.embed(inputs, material, asked, home())
-    _print_explanation(explanation.explain_case(inputs, material, asked, vectors, inputs.suite.day, home()))
+    as_of = Clock.of(inputs.suite, now).as_of
+    _print_explanation(explanation.explain_case(inputs, material, asked, vectors, as_of, home()))
     return 0
 
 
@@ -101,14 +104,15 @@ def drill(
     from rich.progress import Progress
 
     from kbgate.tasks import exam, stages
+    from kbgate.tasks.clock import Clock
     from kbgate.tasks.records import write_text
     from kbgate.tasks.studies import drill as drills
 
-    inputs = exam.load(stages.load_suite(suite), home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
     with Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("drill", total=sample)
         result = drills.drill(
-            inputs, inputs.suite.day.isoformat(), home(), sample, seed, cards,
+            inputs, Clock.of(inputs.suite, now).as_of.date().isoformat(), home(), sample, seed, cards,
             lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     _print_drill(result)
@@ -123,11 +127,13 @@ def inspect(
 ) -> int:
     """Say what became of the cards: rejected, cut off, split, without description, expired, doubled, unreadable."""
     from kbgate.tasks import exam, stages
+    from kbgate.tasks.clock import Clock
     from kbgate.tasks.studies import ingestion
 
-    inputs = exam.load(stages.load_suite(suite), home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
     material = exam.prepare(inputs, home())
-    observations = ingestion.inspect(inputs, material, stages.chunk(inputs.suite, inputs.kb), inputs.suite.day)
+    as_of = Clock.of(inputs.suite, now).as_of
+    observations = ingestion.inspect(inputs, material, stages.chunk(inputs.suite, inputs.kb), as_of)
     if as_json:
         print(json.dumps([dataclasses.asdict(one) for one in observations], indent=2, ensure_ascii=False))
     else:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kbgate.flows import door
 from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
 
 
@@ -46,17 +47,19 @@ def calibrate(
 ) -> int:
     """Say what a verdict of this suite is worth: its noise, its false alarms, the falls it can see; proposes limits."""
     from kbgate.tasks import exam, stages
+    from kbgate.tasks.clock import Clock
     from kbgate.tasks.inputs.subset import select_fast
     from kbgate.tasks.records import write_text
     from kbgate.tasks.runs.history import read_history
     from kbgate.tasks.studies import calibration
 
-    inputs = exam.load(stages.load_suite(suite), home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
     material = exam.prepare(inputs, home())
     cases, settings = inputs.golden.cases, inputs.suite
     vectors = exam.embed(inputs, material, cases, home())
     fast, history = select_fast(cases, settings.fast), read_history(home(), settings.name)
-    result = calibration.calibrate(inputs, material, vectors, fast, settings.day, history, repeats)
+    as_of = Clock.of(settings, now).as_of
+    result = calibration.calibrate(inputs, material, vectors, fast, as_of, history, repeats)
     for line in calibration.lines_of(result):
         print(line)
     if write:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kbgate.flows import door
 from kbgate.flows import promote as promotions
 from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder, home
 from kbgate.flows.prefect import call
@@ -49,7 +49,7 @@ def rollback(
     settings = stages.load_suite(suite)
     production = open_production(settings, home())
     with locked(production):
-        target = roll_back(production, settings, to, dt.datetime.now(dt.UTC))
+        target = roll_back(production, settings, to, door.now())
     print(f"{target.build} is served")
     return 0
 
@@ -94,6 +94,6 @@ def gate(
         policy=policy_fingerprint(settings),
         baseline=baseline.fingerprint if baseline else "",
     )
-    document = check_verdict(verdict, settings, current, dt.datetime.now(dt.UTC))
+    document = check_verdict(verdict, settings, current, door.now())
     print(f"open: {document.verdict} of run {document.run}", file=sys.stderr)
     return 0

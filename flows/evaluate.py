@@ -9,9 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kbgate.flows import door
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.inputs.subset import select_fast
 
@@ -21,11 +23,12 @@ Floors = dict[str, float]
 def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str = ".kbgate") -> Evaluation:
     """Evaluate one suite folder and write its run's files; returns the evaluation with its verdict."""
     refuse_foreign_flows()
-    inputs = exam.load(stages.load_suite(Path(suite), floors), Path(home))
+    now, inputs = door.now(), exam.load(stages.load_suite(Path(suite), floors), Path(home))
     cases = inputs.golden.cases
     asked = select_fast(cases, inputs.suite.fast) if fast else cases
     material = exam.prepare(inputs, Path(home))
-    evaluation = exam.evaluate(inputs, material, asked, Path(home), touched=() if fast else None)
+    clock = Clock.of(inputs.suite, now)
+    evaluation = exam.evaluate(inputs, material, asked, Path(home), clock, touched=() if fast else None)
     publish(evaluation, Path(home))
     return evaluation
 

@@ -5,7 +5,6 @@ Prefect's own `emit_event` forgets what it could not send.
 
 from __future__ import annotations
 
-import datetime as dt
 import time
 import urllib.request
 from pathlib import Path
@@ -13,6 +12,7 @@ from uuid import uuid4
 
 import httpx
 
+from kbgate.flows import door
 from kbgate.tasks.errors import KbgateError
 
 _RETRIES = 5
@@ -29,7 +29,7 @@ def emit(api: str, suite: str, payload: dict[str, str]) -> str:
     """
     event = {
         "id": str(uuid4()),
-        "occurred": dt.datetime.now(dt.UTC).isoformat(),
+        "occurred": door.now().isoformat(),
         "event": "kb.ingested",
         "resource": {"prefect.resource.id": f"kbgate.suite.{Path(suite).name}"},
         "payload": {"suite": suite, **payload},

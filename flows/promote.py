@@ -6,14 +6,17 @@ Everything happens under the production's lock, so nothing moves between the com
 from __future__ import annotations
 
 import datetime as dt
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kbgate.flows import door
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Promotion
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.production.lease import locked
@@ -25,6 +28,7 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
     refuse_foreign_flows()
     if update_baseline and not reason.strip():
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
+    now, begun = door.now(), time.monotonic()
     settings = stages.load_suite(Path(suite))
     production = open_production(settings, Path(home))
     with locked(production):
@@ -32,18 +36,24 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         inputs = exam.load(settings, Path(home))
         material = exam.prepare(inputs, Path(home))
         host = partial(candidate, production)
-        evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), host=host)
+        clock = Clock.of(settings, now)
+        evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), clock, host=host)
         try:
             publish(evaluation, Path(home))
             if update_baseline and evaluation.exit_code == 0:
                 may_be_accepted(evaluation, False)  # said before anything moves
-            promotion = stages.promote(production, evaluation, dt.datetime.now(dt.UTC))
+            promotion = stages.promote(production, evaluation, _later(now, begun))
         except BaseException:
             sweep(production)  # a candidate that is not served does not stay, one that is served does
             raise
         if update_baseline and promotion.promoted:
             write_baseline(evaluation, reason, False)
     return promotion
+
+
+def _later(now: dt.datetime, begun: float) -> dt.datetime:
+    """What time it is at the end of an exam: the moment it began, and how long it took."""
+    return now + dt.timedelta(seconds=round(time.monotonic() - begun))
 
 
 def __getattr__(name: str) -> Any:

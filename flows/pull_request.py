@@ -9,10 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kbgate.flows import door
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish, publish_comment
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation, PullRequest
 from kbgate.tasks.domain import Inputs, Material
 from kbgate.tasks.inputs.subset import select_fast
@@ -21,28 +23,29 @@ from kbgate.tasks.inputs.subset import select_fast
 def run(suite: str, baseline_ref: str, home: str = ".kbgate") -> PullRequest:
     """Evaluate a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report."""
     refuse_foreign_flows()
-    own = stages.load_suite(Path(suite))
+    now, own = door.now(), stages.load_suite(Path(suite))
     judged_by = suite_at(own, baseline_ref)
     inputs = exam.load(judged_by, Path(home), baseline_ref)
     edits = edits_policy(own, baseline_ref, inputs.baseline)
     material = exam.prepare(inputs, Path(home))
-    subset = deciding = _subset(inputs, material, Path(home))
+    clock = Clock.of(inputs.suite, now)
+    subset = deciding = _subset(inputs, material, Path(home), clock)
     if subset.exit_code != 0:
-        deciding = exam.evaluate(inputs, material, inputs.golden.cases, Path(home))
+        deciding = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), clock)
     result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref)
     publish(deciding, Path(home))
     publish_comment(result)
     return result
 
 
-def _subset(inputs: Inputs, material: Material, home: Path) -> Evaluation:
+def _subset(inputs: Inputs, material: Material, home: Path, clock: Clock) -> Evaluation:
     """The stratified subset, and beside it whatever the change may touch."""
-    cases, suite = inputs.golden.cases, inputs.suite
-    fast = select_fast(cases, suite.fast)
+    cases = inputs.golden.cases
+    fast = select_fast(cases, inputs.suite.fast)
     vectors = exam.embed(inputs, material, cases, home)
-    touched = set(stages.touched_cases(inputs, material, vectors, suite.day)) - set(fast)
+    touched = set(stages.touched_cases(inputs, material, vectors, clock.as_of)) - set(fast)
     asked = {name: case for name, case in cases.items() if name in fast or name in touched}
-    return exam.evaluate(inputs, material, asked, home, touched=tuple(sorted(touched)))
+    return exam.evaluate(inputs, material, asked, home, clock, touched=tuple(sorted(touched)))
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.domain import Arrivals, Baseline, Cases, KnowledgeBase, Vanished
 from kbgate.tasks.findings import Diagnosis
 from kbgate.tasks.results import Comparison, Previous, Run, Scores
@@ -108,8 +109,7 @@ class Exam:
     run: Run
     scores: Scores
     comparison: Comparison
-    today: dt.date
-    """The day of the run: allowances end and baselines age by it."""
+    clock: Clock
     vanished: tuple[Vanished, ...] = ()
     touched: tuple[str, ...] = ()
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
@@ -117,6 +117,11 @@ class Exam:
     previous: Previous | None = None
     explained: tuple[str, ...] = ()
     """Failing cases of which every missing gold has a proven cause; looked for where [acceptance] asks."""
+
+    @property
+    def today(self) -> dt.date:
+        """The day of the run: allowances end and baselines age by it."""
+        return self.clock.today
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,13 +134,21 @@ class Evaluation:
     build: str
     """The collection that was examined; promotion accepts no other."""
     folder: Path
-    started: dt.datetime
-    as_of: dt.date
     fingerprints: Fingerprints
     provenance: Provenance
     counts: Counts
     arrivals: Arrivals | None = None
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
+
+    @property
+    def started(self) -> dt.datetime:
+        """When the run began."""
+        return self.exam.clock.now
+
+    @property
+    def as_of(self) -> dt.datetime:
+        """The instant at which validity was judged."""
+        return self.exam.clock.as_of
 
     @property
     def name(self) -> VerdictName:

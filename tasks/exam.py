@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from kbgate.tasks import stages
 from kbgate.tasks.baseline.review import baseline_at
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.diagnosis import LIMIT
 from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode
@@ -108,25 +109,25 @@ def evaluate(
     material: Material,
     asked: Cases,
     home: Path,
+    clock: Clock,
     *,
     host: Host | None = None,
     touched: tuple[str, ...] | None = None,
     limit: int = LIMIT,
-    started: dt.datetime | None = None,
 ) -> Evaluation:
     """Ingest, retrieve, score, compare, judge, diagnose.
 
-    `host`: where production builds its candidate, read back through a new client; a throw-away store if None. `touched`: cases
-    beside the fast subset, judged and left out of its means; None for a full run. `limit`: golds the diagnosis looks into.
+    `clock`: when this is, and the instant at which cards have to be valid. `host`: where production builds its candidate, read
+    back through a new client; a throw-away store if None. `touched`: cases beside the fast subset, judged and left out of its
+    means; None for a full run. `limit`: golds the diagnosis looks into.
     """
-    suite, started = inputs.suite, started or dt.datetime.now(dt.UTC)
-    run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
-    build, as_of = f"{suite.name}-{material.fingerprint}-{run_id}", suite.day
+    suite, run_id = inputs.suite, f"{clock.now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
+    build = f"{suite.name}-{material.fingerprint}-{run_id}"
     mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
     questions, previous = embed(inputs, material, asked, home), previous_run(home, suite.name, mode, fingerprints.golden)
-    run = _ask(inputs, material, asked, questions, as_of, mode, host, build)
-    exam = stages.score_and_compare(inputs, asked, run, started.date(), touched=touched or (), previous=previous)
-    diagnosis = stages.diagnose(exam, inputs, material, questions, as_of, home, limit)
+    run = _ask(inputs, material, asked, questions, clock.as_of, mode, host, build)
+    exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=previous)
+    diagnosis = stages.diagnose(exam, inputs, material, questions, clock.as_of, home, limit)
     if suite.acceptance is not None:
         exam = dataclasses.replace(exam, explained=diagnosis.explained)
     return Evaluation(
@@ -135,8 +136,6 @@ def evaluate(
         run_id=run_id,
         build=build,
         folder=home / "runs" / suite.name / run_id,
-        started=started,
-        as_of=as_of,
         fingerprints=fingerprints,
         provenance=provenance_of(suite.folder, material.model, material.settings, pipeline_of(suite)),
         counts=counts_of(inputs, material),
@@ -155,7 +154,7 @@ def _ask(
     material: Material,
     asked: Cases,
     questions: Vectors,
-    day: dt.date,
+    as_of: dt.datetime,
     mode: Mode,
     host: Host | None,
     build: str,
@@ -164,7 +163,7 @@ def _ask(
     suite = inputs.suite
     if host is in_memory or (host is None and not needs_vectors(suite)):
         # Words are ranked from the texts: a throw-away store would be filled and never asked.
-        return stages.retrieve(suite, Index(material.rows, material.vectors), asked, questions, day, mode)
+        return stages.retrieve(suite, Index(material.rows, material.vectors), asked, questions, as_of, mode)
     with (host or temporary_store)(build) as store:
         index = stages.ingest(suite, material.rows, material.vectors, store, build)
-        return stages.retrieve(suite, reopen(index) if host else index, asked, questions, day, mode)
+        return stages.retrieve(suite, reopen(index) if host else index, asked, questions, as_of, mode)

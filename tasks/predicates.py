@@ -62,9 +62,9 @@ def _is_list(value: object) -> TypeGuard[list[Scalar] | tuple[Scalar, ...]]:
     return isinstance(value, list | tuple)
 
 
-def valid_on(day: dt.date) -> Predicate:
-    """The predicate of the cards that are valid on a day."""
-    return {"$and": [{STARTS: {"$lte": day.toordinal()}}, {ENDS: {"$gte": day.toordinal()}}]}
+def valid_at(as_of: dt.datetime) -> Predicate:
+    """The predicate of the cards that are valid at an instant."""
+    return {"$and": [{STARTS: {"$lte": as_of.toordinal()}}, {ENDS: {"$gte": as_of.toordinal()}}]}
 
 
 def both(*predicates: Predicate | None) -> Predicate:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Exam, Verdict
 from kbgate.tasks.domain import Baseline, Inputs, Mode, Outcome
@@ -63,6 +64,11 @@ class Desk:
         self.cases: list[dict[str, Any]] = []
         self.today = dt.date(2026, 6, 1)
 
+    @property
+    def clock(self) -> Clock:
+        """Half past two in the night of today."""
+        return Clock.at(dt.datetime.combine(self.today, dt.time(2, 30), dt.UTC))
+
     def copy(self, folder: Path) -> Desk:
         """The same desk in a folder of its own: what one test does to it, no other sees."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
@@ -88,14 +94,13 @@ class Desk:
         kb, golden, baseline = load_cards(suite), load_golden(suite), read_baseline(suite)
         inputs = Inputs(suite, kb, golden, baseline, check_inputs(suite, kb, golden, baseline))
         asked = {name: case for name, case in golden.cases.items() if mode == "full" or name in rankings}
-        return exam_of(inputs, asked, run_by(rankings, Mode(mode)), self.today)
+        return exam_of(inputs, asked, run_by(rankings, Mode(mode)), self.clock)
 
     def judge(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Verdict:
         return judge(self.exam(rankings, mode, floors))
 
     def evaluation(self, rankings: Rankings, mode: str = "full") -> Evaluation:
         exam = self.exam(rankings, mode)
-        now = dt.datetime(2026, 6, 1, 2, 30, tzinfo=dt.UTC)
         counts = Counts(cards=len(self.cards), chunks=12, rows=12, cases=len(self.cases))
         provenance = Provenance(model=ModelIdentity(name="m", weights="0" * 64), versions={"kbgate": "0"}, commit=None)
         mark = "f" * 16
@@ -104,7 +109,7 @@ class Desk:
         run = "20260601T023000Z-abcdef"
         folder = self.folder / "runs" / run
         build = f"desk-{mark}-{run}"
-        return Evaluation(exam, judge(exam), run, build, folder, now, now.date(), fingerprints, provenance, counts)
+        return Evaluation(exam, judge(exam), run, build, folder, fingerprints, provenance, counts)
 
     def accept(self, rankings: Rankings, *, accept_regression: bool = False, anchor: bool = False) -> Baseline:
         return write_baseline(self.evaluation(rankings), "a reason", accept_regression, anchor)

@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
 ROOMS = (
-    "errors", "git", "settings", "records", "tables", "schema", "findings", "domain", "results", "conclusions", "registry",
-    "predicates", "metrics", "index", "retrieval", "comparison", "gate", "inputs", "runs", "baseline", "production",
+    "errors", "git", "settings", "records", "tables", "schema", "findings", "clock", "domain", "results", "conclusions",
+    "registry", "predicates", "metrics", "index", "retrieval", "comparison", "gate", "inputs", "runs", "baseline", "production",
     "diagnosis", "stages", "exam", "studies", "reports", "flows",
 )  # fmt: skip
 """From the ground up: a room imports rooms below it."""
@@ -125,3 +125,54 @@ def test_no_property_test_has_a_deadline() -> None:
     assert settings().deadline is None
     own = [path.name for path in (ROOT / "tests").rglob("test_*.py") if "deadline" + "=" in path.read_text(encoding="utf-8")]
     assert not own, "the one profile in tests/conftest.py says it"
+
+
+DOOR = ROOT / "flows" / "door.py"
+CALENDAR = {"now", "utcnow", "today", "time", "time_ns", "gmtime", "localtime", "ctime", "asctime"}
+"""Calls that read what day or time it is; `monotonic` and `perf_counter` measure how long something took, and may stay."""
+
+
+def clocks_read(source: str) -> list[str]:
+    """The places that read the calendar, other than by asking the door."""
+    places = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "time":
+            places += [f"{node.lineno}: {alias.name}" for alias in node.names if alias.name in CALENDAR]
+        elif isinstance(node, ast.Call):
+            named = ast.unparse(node.func)
+            text = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+            if named in ("door.now", "dt.time"):  # `dt.time` makes a time of day
+                continue
+            if named.rpartition(".")[2] in CALENDAR or (text in ("now", "today") and "time" in named.lower()):
+                places.append(f"{node.lineno}: {named}")
+    return places
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path != DOOR], ids=name_of)
+def test_the_clock_is_read_at_the_door_and_nowhere_below_it(path: Path) -> None:
+    read = clocks_read(path.read_text(encoding="utf-8"))
+    assert not read, f"{name_of(path)} reads the clock at {read}; take a Clock, which a command or a flow's body hands down"
+
+
+def test_the_door_reads_the_clock_once() -> None:
+    assert len(clocks_read(DOOR.read_text(encoding="utf-8"))) == 1
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "dt.datetime.now(dt.UTC)", "datetime.now()", "date.today()", "dt.date.today()", "time.time()", "time.time_ns()",
+        "datetime.datetime.utcnow()", "time.gmtime()", "time.localtime()", "pd.Timestamp.now()", "pd.Timestamp('now')",
+        "np.datetime64('today')", "from time import time", "time.ctime()",
+    ],
+)  # fmt: skip
+def test_a_reading_of_the_clock_is_found_in_whatever_form(reading: str) -> None:
+    assert len(clocks_read(f"import x\n{reading}\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "measured",
+    ["time.monotonic()", "time.perf_counter()", "door.now()", "clock.now", "exam.today", "dt.time(2, 30)"],
+)
+def test_measuring_how_long_something_took_is_no_reading_of_the_clock(measured: str) -> None:
+    assert clocks_read(measured) == []

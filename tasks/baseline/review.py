@@ -102,7 +102,7 @@ def rejudge(suite: Suite, evaluation: Evaluation) -> Verdict:
         inputs,
         exam.asked,
         exam.run,
-        exam.today,
+        exam.clock,
         touched=exam.touched,
         previous=exam.previous,
         explained=exam.explained,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from collections.abc import Iterator, Mapping
 
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.figures import lane_figures, method_figures
 from kbgate.tasks.comparison.scoring import score
 from kbgate.tasks.conclusions import Exam
@@ -24,7 +24,7 @@ def exam_of(
     inputs: Inputs,
     asked: Cases,
     run: Run,
-    today: dt.date,
+    clock: Clock,
     *,
     touched: tuple[str, ...] = (),
     previous: Previous | None = None,
@@ -42,7 +42,7 @@ def exam_of(
         run=run,
         scores=scores,
         comparison=compare(inputs.suite, cases, asked, run, scores, inputs.baseline, touched, previous),
-        today=today,
+        clock=clock,
         vanished=inputs.vanished,
         touched=touched,
         announced=inputs.announced,

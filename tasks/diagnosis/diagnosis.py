@@ -34,7 +34,7 @@ _SHOWN = 3
 
 
 def diagnose(
-    exam: Exam, inputs: Inputs, material: Material, vectors: Vectors, day: dt.date, home: Path, limit: int = LIMIT
+    exam: Exam, inputs: Inputs, material: Material, vectors: Vectors, as_of: dt.datetime, home: Path, limit: int = LIMIT
 ) -> Diagnosis:
     """Why each gold that fell is not where it was, and what the falls have in common.
 
@@ -42,7 +42,7 @@ def diagnose(
     for it, and only [acceptance] asks for it.
     """
     try:
-        return _diagnose(exam, Laboratory(inputs, material, exam.asked, vectors, day, home), limit)
+        return _diagnose(exam, Laboratory(inputs, material, exam.asked, vectors, as_of, home), limit)
     except Exception as error:
         return Diagnosis(trouble=f"{type(error).__name__}: {error}")
 

@@ -66,11 +66,13 @@ class Explanation:
     """What became of each group of gold: a sentence, or a gold that is missing."""
 
 
-def explain_case(inputs: Inputs, material: Material, cases: Cases, vectors: Vectors, day: dt.date, home: Path) -> Explanation:
+def explain_case(
+    inputs: Inputs, material: Material, cases: Cases, vectors: Vectors, as_of: dt.datetime, home: Path
+) -> Explanation:
     """One case in full; `cases`, `vectors`: that case alone."""
-    lab = Laboratory(inputs, material, cases, vectors, day, home)
+    lab = Laboratory(inputs, material, cases, vectors, as_of, home)
     (case,) = cases.values()
-    examined = _examined(inputs, material, day, home, case.id)
+    examined = _examined(inputs, material, as_of, home, case.id)
     about = [case.kind, case.language, *(["canary"] if case.canary else [])]
     by_search = {card: rank for rank, card in enumerate(lab.ask(case.id).hits.ids, start=1)}
     ranks = by_search if examined is None else examined
@@ -132,7 +134,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _examined(inputs: Inputs, material: Material, day: dt.date, home: Path, case: str) -> dict[str, int] | None:
+def _examined(inputs: Inputs, material: Material, as_of: dt.datetime, home: Path, case: str) -> dict[str, int] | None:
     """Ranks by card, of the last run that asked this case of this index, in this way, on this day; None where there is none."""
     import pyarrow.parquet as pq
 
@@ -140,7 +142,7 @@ def _examined(inputs: Inputs, material: Material, day: dt.date, home: Path, case
     for line in reversed(read_history(home, inputs.suite.name)):
         path = home / "runs" / inputs.suite.name / line.run / "run.parquet"
         same = (line.fingerprints.index, line.fingerprints.golden, line.fingerprints.policy, line.as_of)
-        if same == (material.fingerprint, golden, policy, day) and path.exists():
+        if same == (material.fingerprint, golden, policy, as_of.date()) and path.exists():
             table = pq.read_table(path, columns=["card", "rank"], filters=[("case", "==", case)])
             ranks = zip(table.column("card").to_pylist(), table.column("rank").to_pylist(), strict=True)
             by_card = {str(card): int(rank) for card, rank in ranks if rank is not None}

@@ -19,7 +19,7 @@ from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
 from kbgate.tasks.index.fingerprint import pipeline_of
 from kbgate.tasks.index.store import build_rows
-from kbgate.tasks.predicates import STARTS, both, in_store_values, matches, store_fields, valid_on
+from kbgate.tasks.predicates import STARTS, both, in_store_values, matches, store_fields, valid_at
 from kbgate.tasks.retrieval import needs_vectors
 from kbgate.tasks.runs.archive import recall_cards
 from kbgate.tasks.settings import Chunking, Embedding, IndexSettings, Retrieval, Section
@@ -41,9 +41,9 @@ _SECTIONS: dict[str, type[Section]] = {
 class Laboratory:
     """A suite's index in memory, and its baseline's cards where they are still known."""
 
-    def __init__(self, inputs: Inputs, material: Material, cases: Cases, vectors: Vectors, day: dt.date, home: Path):
+    def __init__(self, inputs: Inputs, material: Material, cases: Cases, vectors: Vectors, as_of: dt.datetime, home: Path):
         """`vectors`: one per case, in their order; `home`: kbgate's, with vectors, cards and terms."""
-        self.inputs, self.material, self.cases, self.day, self.home = inputs, material, cases, day, home
+        self.inputs, self.material, self.cases, self.as_of, self.home = inputs, material, cases, as_of, home
         self.suite, self.cards = inputs.suite, inputs.kb.cards
         self._vectors = dict(zip(cases, vectors, strict=True))
         self._variants = Variants(inputs.suite, material.rows, material.vectors, home)
@@ -155,7 +155,7 @@ class Laboratory:
         vectors = embed_rows(suite, model, rows, self.cache)
         material = dataclasses.replace(self.material, rows=rows, vectors=vectors, model=model)
         asked = embed_queries(suite, model, self.cases, self.cache)
-        return Laboratory(dataclasses.replace(self.inputs, suite=suite), material, self.cases, asked, self.day, self.home)
+        return Laboratory(dataclasses.replace(self.inputs, suite=suite), material, self.cases, asked, self.as_of, self.home)
 
     def once(self, name: str, make: Callable[[], Change]) -> Change:
         """A change that a rule makes for all its golds, made the first time."""
@@ -222,7 +222,7 @@ class Laboratory:
     def hides(self, case: str, card: str) -> frozenset[str]:
         """The conditions of a case (validity, filter, access) that a card does not satisfy."""
         asked, fields = self.cases[case], store_fields(self.cards[card], self.suite.kb.filterable)
-        conditions = {VALIDITY: valid_on(self.day)}
+        conditions = {VALIDITY: valid_at(self.as_of)}
         for name, predicate in ((FILTER, asked.filter), (ACCESS, asked.entitled)):
             if predicate is not None:
                 conditions[name] = in_store_values(predicate)
@@ -234,5 +234,5 @@ class Laboratory:
         conditions = [
             in_store_values(predicate) for name, predicate in kept.items() if predicate is not None and name not in lift
         ]
-        validity = _ANY_DAY if VALIDITY in lift else valid_on(self.day)
+        validity = _ANY_DAY if VALIDITY in lift else valid_at(self.as_of)
         return Question(asked.query, asked.language, both(validity, *conditions), self._vectors[case])

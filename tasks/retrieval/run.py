@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from kbgate.tasks.domain import Cases, Index, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import Unmeasured
-from kbgate.tasks.predicates import both, in_store_values, valid_on
+from kbgate.tasks.predicates import both, in_store_values, valid_at
 from kbgate.tasks.records import canonical
 from kbgate.tasks.results import Answer, Run
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, lanes_of, run_of
@@ -19,19 +19,19 @@ from kbgate.tasks.tables import NOTHING, REFERENCE, Hits, Vectors
 _MS_DIGITS = 3
 
 
-def questions_of(cases: Cases, vectors: Vectors, day: dt.date) -> list[Question]:
-    """One question per case: validity on `day`, `filter` and `entitled` joined into one predicate for the store."""
+def questions_of(cases: Cases, vectors: Vectors, as_of: dt.datetime) -> list[Question]:
+    """One question per case: validity at `as_of`, `filter` and `entitled` joined into one predicate for the store."""
     questions = []
     for case, vector in zip(cases.values(), vectors, strict=True):
         extra = [in_store_values(written) for written in (case.filter, case.entitled) if written is not None]
-        questions.append(Question(case.query, case.language, both(valid_on(day), *extra), vector))
+        questions.append(Question(case.query, case.language, both(valid_at(as_of), *extra), vector))
     return questions
 
 
-def retrieve(suite: Suite, index: Index, cases: Cases, vectors: Vectors, day: dt.date, mode: Mode) -> Run:
+def retrieve(suite: Suite, index: Index, cases: Cases, vectors: Vectors, as_of: dt.datetime, mode: Mode) -> Run:
     """Ask every case with the suite's method; `vectors`: one per case, in their order."""
     method = RETRIEVERS[suite.retrieval.method]
-    questions = questions_of(cases, vectors, day)
+    questions = questions_of(cases, vectors, as_of)
     given = method.connect(index, suite)(questions, suite.cuts[-1])
     if len(given) != len(questions):
         raise Unmeasured(f"{method.name} answered {len(given)} of {len(questions)} questions")

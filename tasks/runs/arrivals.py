@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Judgement, VerdictName
 from kbgate.tasks.domain import Arrivals, Index, Inputs, Material, Mode, Question
 from kbgate.tasks.index.fingerprint import kb_fingerprint
@@ -56,7 +57,7 @@ def _between(since: str, then: Mapping[str, str], now: Mapping[str, str], batch:
     )
 
 
-def touched_cases(inputs: Inputs, material: Material, vectors: Vectors, day: dt.date) -> tuple[str, ...]:
+def touched_cases(inputs: Inputs, material: Material, vectors: Vectors, as_of: dt.datetime) -> tuple[str, ...]:
     """Cases a change may touch.
 
     New or edited ones; those whose gold or baseline top k holds a changed or removed card; those for which a row of a new
@@ -75,7 +76,7 @@ def touched_cases(inputs: Inputs, material: Material, vectors: Vectors, day: dt.
         if row is None or row.hash != case.hash or moved & {*case.grades, *row.top}:
             touched.add(name)
     if newcomers:
-        questions = dict(zip(cases, questions_of(cases, vectors, day), strict=True))
+        questions = dict(zip(cases, questions_of(cases, vectors, as_of), strict=True))
         for lane in lanes_of(inputs.suite.retrieval.method):
             best = _best(lane, inputs, material, questions, newcomers)
             touched |= {name for name, score in best.items() if score >= _limit(baseline.cases.get(name), lane)}
@@ -115,7 +116,7 @@ def _best_cosines(material: Material, questions: Mapping[str, Question], newcome
     return best
 
 
-def already_judged(inputs: Inputs, fingerprints: Fingerprints, day: dt.date, home: Path) -> Judgement | None:
+def already_judged(inputs: Inputs, fingerprints: Fingerprints, clock: Clock, home: Path) -> Judgement | None:
     """The last full run's verdict, where it judged exactly this on this day; None where anything differs."""
     lines = [line for line in read_history(home, inputs.suite.name) if line.mode == Mode.FULL]
     # A bad line in the knowledge base is in no fingerprint.
@@ -125,7 +126,7 @@ def already_judged(inputs: Inputs, fingerprints: Fingerprints, day: dt.date, hom
     if (
         not set(inputs.announced) <= set(inputs.kb.cards)
         or last.kb != kb_fingerprint(inputs.kb.cards)
-        or last.as_of != day
+        or last.as_of != clock.as_of.date()
         or last.fingerprints != fingerprints
     ):
         return None

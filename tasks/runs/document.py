@@ -163,7 +163,7 @@ def verdict_document(evaluation: Evaluation) -> VerdictDocument:
         run=evaluation.run_id,
         build=evaluation.build,
         time=evaluation.started.replace(microsecond=0),
-        as_of=evaluation.as_of,
+        as_of=evaluation.as_of.date(),
         mode=exam.run.mode,
         method=exam.run.method,
         top_k=exam.suite.top_k,

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import JsonValue
 
+from kbgate.tasks.clock import Clock, midnight
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.domain import Inputs, Mode
@@ -88,8 +89,6 @@ def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Ru
         run_id=document.run,
         build=document.build,
         folder=folder,
-        started=document.time,
-        as_of=document.as_of,
         fingerprints=document.fingerprints,
         provenance=document.provenance,
         counts=document.counts,
@@ -112,7 +111,7 @@ def _exam(document: VerdictDocument, inputs: Inputs, run: Run) -> Exam:
         dataclasses.replace(inputs, announced=tuple(document.inputs.announced)),
         {name: case for name, case in inputs.golden.cases.items() if name in asked},
         run,
-        document.time.date(),
+        Clock(document.time, midnight(document.as_of)),
         touched=tuple(document.cases.touched),
         previous=previous_of(document.inputs.previous),
         explained=tuple(document.inputs.explained),

@@ -93,11 +93,6 @@ class Suite(Section):
     """The accepted scores."""
 
     @property
-    def day(self) -> dt.date:
-        """The day on which validity is judged."""
-        return dt.datetime.now(dt.UTC).date() if self.as_of == "today" else self.as_of
-
-    @property
     def cuts(self) -> tuple[int, ...]:
         """Every k that is reported, the verdict's among them, ascending."""
         return tuple(sorted({*self.k_values, self.top_k}))

@@ -68,14 +68,14 @@ def calibrate(
     material: Material,
     vectors: Vectors,
     fast: Cases,
-    day: dt.date,
+    as_of: dt.datetime,
     history: Iterable[HistoryLine],
     repeats: int,
 ) -> Calibration:
     """Examine the same thing `repeats` times more and say what its figures are worth; `history`: the suite's runs."""
     suite, cases = inputs.suite, inputs.golden.cases
     draw = np.random.default_rng(SEED)
-    first, *others = [_examined(inputs, material, vectors, day, draw if n else None) for n in range(repeats + 1)]
+    first, *others = [_examined(inputs, material, vectors, as_of, draw if n else None) for n in range(repeats + 1)]
     contract = Figure("contract", suite.top_k)
     base, mark = Column.of(first, contract), suite.pass_mark - EPSILON
     columns = {figure: Column.of(first, figure) for figure in critical_tolerances(suite)}
@@ -116,7 +116,7 @@ def _false_alarms(
 
 
 def _examined(
-    inputs: Inputs, material: Material, vectors: Vectors, day: dt.date, draw: np.random.Generator | None
+    inputs: Inputs, material: Material, vectors: Vectors, as_of: dt.datetime, draw: np.random.Generator | None
 ) -> LaneScores:
     """One examination; with `draw`, of an index built in another order, some of its rows embedded anew."""
     suite, row_vectors = inputs.suite, material.vectors
@@ -129,7 +129,7 @@ def _examined(
     with temporary_store("calibration") as store:
         ingest(suite, _taken(material.rows, order.tolist()), row_vectors[order], store, "calibration")
         index = Index(material.rows, row_vectors, store, "calibration")
-        run = retrieve(suite, index, inputs.golden.cases, vectors, day, Mode.FULL)
+        run = retrieve(suite, index, inputs.golden.cases, vectors, as_of, Mode.FULL)
     return score(suite, inputs.kb, inputs.golden.cases, run).of(suite.retrieval.method)
 
 

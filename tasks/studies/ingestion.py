@@ -42,7 +42,7 @@ class Observation:
     """Whom it concerns; empty where it is a mere count."""
 
 
-def inspect(inputs: Inputs, material: Material, chunks: Chunks, day: dt.date) -> tuple[Observation, ...]:
+def inspect(inputs: Inputs, material: Material, chunks: Chunks, as_of: dt.datetime) -> tuple[Observation, ...]:
     """Everything an ingest report says, in the order it is read; `chunks`: as they were cut."""
     cards = tuple(inputs.kb.cards.values())
     looks = (
@@ -51,7 +51,7 @@ def inspect(inputs: Inputs, material: Material, chunks: Chunks, day: dt.date) ->
         _cut(inputs, material, chunks),
         _split(cards, chunks),
         _undescribed(cards),
-        _invalid(cards, day),
+        _invalid(cards, as_of.date()),
         _near_duplicates(cards),
         _repeated(cards),
         _characters(cards),

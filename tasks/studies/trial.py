@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbgate.tasks.baseline.files import write_baseline
+from kbgate.tasks.clock import Clock, midnight
 from kbgate.tasks.conclusions import Evaluation, Exam, Level, VerdictName
 from kbgate.tasks.errors import InputError, KbgateError
 from kbgate.tasks.exam import evaluate, in_memory, load, prepare
@@ -63,9 +64,10 @@ def _evaluated(folder: Path, home: Path, limit: int) -> Evaluation:
     """Judged on the suite's own day, so that no exception ends and no baseline ages between two exams."""
     inputs = load(load_suite(folder), home)
     host = in_memory if inputs.suite.index == IndexSettings() else None
-    started = dt.datetime.combine(inputs.suite.day, dt.time(), dt.UTC)
+    assert isinstance(inputs.suite.as_of, dt.date)  # every copy is dated
+    clock = Clock.at(midnight(inputs.suite.as_of))
     material = prepare(inputs, home)
-    return evaluate(inputs, material, inputs.golden.cases, home, host=host, limit=limit, started=started)
+    return evaluate(inputs, material, inputs.golden.cases, home, clock, host=host, limit=limit)
 
 
 def _passing(exam: Exam) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:

@@ -13,8 +13,9 @@ from chromadb.config import Settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kbgate.tasks.clock import midnight
 from kbgate.tasks.domain import Card
-from kbgate.tasks.predicates import BUILT_IN_FIELDS, both, in_store_values, matches, mistakes, store_fields, valid_on
+from kbgate.tasks.predicates import BUILT_IN_FIELDS, both, in_store_values, matches, mistakes, store_fields, valid_at
 
 FILTERABLE = ("group", "level", "score", "flag", "tags")
 KNOWN = (*BUILT_IN_FIELDS, *FILTERABLE)
@@ -88,7 +89,7 @@ def test_our_evaluator_agrees_with_the_store(written: dict[str, Any], store: Any
     ("day", "valid"), [("2025-12-31", "01245"), ("2026-01-01", "0123"), ("2026-06-30", "01235"), ("2026-07-01", "0125")]
 )
 def test_validity_has_closed_ends_and_open_where_nothing_is_said(day: str, valid: str, store: Any) -> None:
-    where = valid_on(dt.date.fromisoformat(day))
+    where = valid_at(midnight(dt.date.fromisoformat(day)))
     found = set(store.get(where=where)["ids"])
     assert found == {str(n) for n, c in enumerate(CARDS) if matches(where, store_fields(c, ()))}
     # "5" begins on 2026-03-01 and "4" ended on 2025-12-31.

@@ -66,7 +66,7 @@ def what_happened(lab: Laboratory, card: str) -> str:
     now, old = lab.cards[card], lab.as_it_was(card)
     if card not in lab.baseline_hashes:
         return "displaced"
-    if (now.valid_until and now.valid_until < lab.day) or (now.valid_from and now.valid_from > lab.day):
+    if (now.valid_until and now.valid_until < lab.as_of.date()) or (now.valid_from and now.valid_from > lab.as_of.date()):
         return "validity"
     if is_broken(now):
         return "mojibake"

@@ -12,7 +12,7 @@ def validity(missing: Missing, lab: Laboratory) -> Confirmed | None:
     if missing.gold not in lab.cards or VALIDITY not in lab.hides(missing.case, missing.gold):
         return None
     start, end = lab.cards[missing.gold].valid_from, lab.cards[missing.gold].valid_until
-    dates = f"expired on {end}" if end and end < lab.day else f"is valid from {start} on only"
+    dates = f"expired on {end}" if end and end < lab.as_of.date() else f"is valid from {start} on only"
     lift = frozenset({VALIDITY})
     rank = lab.ask(missing.case, lift=lift).rank(missing.gold)
     sentence = f"'{missing.gold}' {dates}; asked whatever the day, it stands at {rank or 'no rank'}"

@@ -43,9 +43,9 @@ def searched(desk: Desk, method: str = "hybrid", blind: Sequence[int] = ()) -> E
     card = {name: place for place, names in enumerate(rows.cards) for name in names}
     vectors = np.eye(len(rows), dtype=np.float32)
     asked = [card["c11" if n in blind else f"c{n}"] for n in range(len(desk.cases))]
-    run = retrieve(suite, Index(rows, vectors), exam.golden, vectors[asked], desk.today, Mode.FULL)
+    run = retrieve(suite, Index(rows, vectors), exam.golden, vectors[asked], desk.clock.as_of, Mode.FULL)
     inputs = Inputs(suite, exam.kb, GoldenSet(exam.golden), exam.baseline)
-    return exam_of(inputs, exam.golden, run, desk.today)
+    return exam_of(inputs, exam.golden, run, desk.clock)
 
 
 def accept(desk: Desk, exam: Exam) -> None:

@@ -17,14 +17,14 @@ from kbgate.tasks.domain import Index, KnowledgeBase, Outcome, Question, Ranked
 from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.store import build_rows
-from kbgate.tasks.predicates import valid_on
+from kbgate.tasks.predicates import valid_at
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
 from kbgate.tasks.retrieval.lexical import terms
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Hits, Rows, Vectors
 from tests.exams import Desk
 
-DAY = dt.date(2026, 6, 1)
+DAY = dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
 WORDS = (
     "ferry", "harbour", "ticket", "island", "storm", "cabin", "deck", "captain", "timetable", "winter", "summer", "dog",
     "bicycle", "price", "child",
@@ -109,7 +109,7 @@ def test_a_variant_ranks_as_an_index_that_was_built_so(method: str, desk: Desk, 
         search = RETRIEVERS[method].connect(Index(*indexed(suite, kb)), suite)
         for _ in range(12):
             text = " ".join(draw.choices(WORDS, k=3))
-            question = Question(text, "en", valid_on(DAY), vector_of(text))
+            question = Question(text, "en", valid_at(DAY), vector_of(text))
             (expected,) = search([question], 3)
             ranking = variants.search(question, change)
             assert ranking.hits.ids == expected.lanes[method].ids
@@ -140,7 +140,7 @@ def test_a_method_that_cannot_be_asked_in_memory_says_so(failing: str, desk: Des
     suite = exam.suite.model_copy(update={"retrieval": retrieval})
     variants = Variants(suite, *indexed(suite, exam.kb), tmp_path)
     with pytest.raises(Unmeasured, match="'failing' cannot be asked over an index in memory"):
-        variants.search(Question("storm", "en", valid_on(DAY), vector_of("storm")), AS_IS)
+        variants.search(Question("storm", "en", valid_at(DAY), vector_of("storm")), AS_IS)
 
 
 def test_a_method_by_words_alone_needs_no_vectors(desk: Desk, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_method_by_words_alone_needs_no_vectors(desk: Desk, tmp_path: Path) ->
     rows, _ = indexed(suite, exam.kb)
     none = np.empty((len(rows), 0), np.float32)
     variants = Variants(suite, rows, none, tmp_path)
-    ranking = variants.search(Question("a storm", "en", valid_on(DAY), np.empty(0, np.float32)), AS_IS)
+    ranking = variants.search(Question("a storm", "en", valid_at(DAY), np.empty(0, np.float32)), AS_IS)
     assert ranking.hits.ids == ranking.words.ids == ("storm",)
     assert variants.similarity("storm", "ferry") == 0.0
 
@@ -182,5 +182,5 @@ def test_nothing_is_found_of_an_index_from_which_all_is_gone(desk: Desk, tmp_pat
     desk.case("a", gold="c00")
     exam = desk.exam({"a": []})
     variants = Variants(exam.suite, *indexed(exam.suite, exam.kb), tmp_path)
-    question = Question("storm", "en", valid_on(DAY), vector_of("storm"))
+    question = Question("storm", "en", valid_at(DAY), vector_of("storm"))
     assert variants.search(question, Change(frozenset(str(card["id"]) for card in desk.cards))).hits.ids == ()

@@ -215,8 +215,8 @@ def searched(desk: Desk, answers: Answers, fault: str, cases: int) -> Verdict:
     suite = exam.suite.model_copy(update={"retrieval": method})
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(RETRIEVERS._load(), "spoiled", part)
-        run = retrieve(suite, index, exam.golden, np.zeros((COUNT, 2), np.float32), desk.today, Mode.FULL)
-        return judge(exam_of(inputs_of(exam, suite), exam.golden, run, desk.today))
+        run = retrieve(suite, index, exam.golden, np.zeros((COUNT, 2), np.float32), desk.clock.as_of, Mode.FULL)
+        return judge(exam_of(inputs_of(exam, suite), exam.golden, run, desk.clock))
 
 
 def spoil(hits: list[tuple[str, float]], fault: str) -> Ranked:
@@ -272,9 +272,9 @@ def starved_index(desk: Desk, answers: Answers) -> Verdict:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     with temporary_store("starved") as store:
         built = ingest(suite, rows, vectors[: len(rows)], store, "starved")
-        run = retrieve(suite, built, exam.golden, vectors[len(rows) :], desk.today, Mode.FULL)
+        run = retrieve(suite, built, exam.golden, vectors[len(rows) :], desk.clock.as_of, Mode.FULL)
     # The rankings are noise; whether the index is what it should be is asked apart.
-    verdict = judge(exam_of(inputs_of(exam, suite), exam.golden, run, desk.today))
+    verdict = judge(exam_of(inputs_of(exam, suite), exam.golden, run, desk.clock))
     assert any(reason.check == "limits.fidelity" and reason.level == "critical" for reason in verdict.reasons)
     return verdict
 

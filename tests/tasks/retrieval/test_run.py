@@ -27,7 +27,7 @@ from kbgate.tasks.settings import Kb, Retrieval, Suite
 from kbgate.tasks.tables import Hits
 from tests.conftest import write_lines
 
-TODAY = dt.date(2026, 6, 1)
+TODAY = dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
 CARDS = [
     {"id": "cat", "text": "A cat sleeps sixteen hours a day.", "metadata": {"who": "all"}},
     {"id": "dog", "text": "A dog needs a walk three times a day.", "metadata": {"who": "all"}},

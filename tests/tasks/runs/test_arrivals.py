@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kbgate.tasks import exam
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.domain import Index, Inputs
 from kbgate.tasks.inputs.suite import load_suite
@@ -18,7 +19,7 @@ from kbgate.tasks.settings import Suite
 from tests.conftest import edit_lines, edit_text, read_lines
 
 CLI = Callable[..., int]
-DAY = dt.date(2026, 6, 1)
+CLOCK = Clock.at(dt.datetime(2026, 6, 1, tzinfo=dt.UTC))
 
 
 def inputs_of(suite: Path, home: Path) -> Inputs:
@@ -59,7 +60,7 @@ def test_without_a_run_it_is_since_the_baseline_and_without_that_nothing(medicat
 def touched(suite: Path, home: Path) -> set[str]:
     inputs = inputs_of(suite, home)
     material = exam.prepare(inputs, home)
-    return set(touched_cases(inputs, material, exam.embed(inputs, material, inputs.golden.cases, home), DAY))
+    return set(touched_cases(inputs, material, exam.embed(inputs, material, inputs.golden.cases, home), CLOCK.as_of))
 
 
 def test_nothing_changed_touches_nothing(medication: Path, home: Path) -> None:
@@ -104,8 +105,8 @@ def test_only_exactly_the_same_is_already_judged(change: str, medication: Path, 
         with (medication / "cards.jsonl").open("a") as file:
             file.write('{"id": "bad"}\n')
     inputs = inputs_of(medication, home)
-    day = DAY + dt.timedelta(days=change == "day")
-    judged = already_judged(inputs, exam.fingerprints_of(inputs, exam.prepare(inputs, home)), day, home)
+    clock = Clock.at(CLOCK.now + dt.timedelta(days=change == "day"))
+    judged = already_judged(inputs, exam.fingerprints_of(inputs, exam.prepare(inputs, home)), clock, home)
     assert (judged is None) == (change != "nothing")
     if judged is not None:
         assert (judged.name, judged.exit_code) == (VerdictName.PASS, 0)
@@ -162,7 +163,7 @@ def test_whatever_comes_touches_every_case_of_a_method_of_ones_own(
         edit_lines(medication / "cards.jsonl", lambda c: {**c, "source_url": "x"} if c["id"] == "tb-observed" else c)
     inputs = accepted_by(medication, own_lane, inputs_of(medication, home), home)
     material = exam.prepare(inputs, home)
-    cases = touched_cases(inputs, material, exam.embed(inputs, material, inputs.golden.cases, home), DAY)
+    cases = touched_cases(inputs, material, exam.embed(inputs, material, inputs.golden.cases, home), CLOCK.as_of)
     assert set(cases) == (set() if change == "nothing" else set(inputs.golden.cases))
 
 
@@ -171,6 +172,6 @@ def test_a_lane_is_asked_by_the_kind_of_its_scores(method: str, medication: Path
     add_card(medication, id="zaps", title="Brain zaps after Effexor", text="Zaps in the head when one runs out of Effexor.")
     inputs = accepted_by(medication, method, inputs_of(medication, home), home)
     material = exam.prepare(inputs, home)
-    cases = touched_cases(inputs, material, exam.embed(inputs, material, inputs.golden.cases, home), DAY)
+    cases = touched_cases(inputs, material, exam.embed(inputs, material, inputs.golden.cases, home), CLOCK.as_of)
     assert "brain-zaps" in cases
     assert len(cases) < len(inputs.golden.cases)

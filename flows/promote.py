@@ -28,10 +28,10 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
     refuse_foreign_flows()
     if update_baseline and not reason.strip():
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
-    now, begun = door.now(), time.monotonic()
     settings = stages.load_suite(Path(suite))
     production = open_production(settings, Path(home))
     with locked(production):
+        now, begun = door.now(), time.monotonic()  # not before the lock: another promotion may hold it for minutes
         sweep(production)
         inputs = exam.load(settings, Path(home))
         material = exam.prepare(inputs, Path(home))

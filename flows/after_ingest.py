@@ -20,24 +20,25 @@ from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals
 
 
 def run(
-    suite: str, batch: str = "", ids: str | list[str] | None = None, path: str = "", home: str = ".kbgate"
+    suite: str, batch: str = "", ids: str | list[str] | None = None, path: str = "", home: str = ""
 ) -> Evaluation | Judgement:
     """Evaluate the full set, unless the last run judged exactly this today.
 
     `batch`, `ids`, `path`: what came in, as its ingest calls it; events bring them as text.
     """
     refuse_foreign_flows()
-    now, inputs = door.now(), exam.load(stages.load_suite(Path(suite)), Path(home))
+    now, place = door.now(), door.home_of(home)
+    inputs = exam.load(stages.load_suite(Path(suite)), place)
     inputs = dataclasses.replace(inputs, announced=announced_ids(ids))
-    material = exam.prepare(inputs, Path(home))
+    material = exam.prepare(inputs, place)
     clock = Clock.of(inputs.suite, now)
-    judged = already_judged(inputs, exam.fingerprints_of(inputs, material), clock, Path(home))
+    judged = already_judged(inputs, exam.fingerprints_of(inputs, material), clock, place)
     if judged is not None:
         return judged
-    evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), clock)
+    evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock)
     ingest = " ".join(part for part in (str(batch or ""), f"({path})" if path else "") if part)
-    evaluation = dataclasses.replace(evaluation, arrivals=arrivals(inputs, Path(home), ingest))
-    publish(evaluation, Path(home))
+    evaluation = dataclasses.replace(evaluation, arrivals=arrivals(inputs, place, ingest))
+    publish(evaluation, place)
     return evaluation
 
 

@@ -8,7 +8,7 @@ import typer
 
 from kbgate.flows import cli_baseline, cli_diagnosis, cli_evidence, cli_lists, cli_moments, cli_promotion
 from kbgate.flows import evaluate as evaluations
-from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import complain, print_verdict
 from kbgate.tasks.errors import InputError, KbgateError, Problem
@@ -37,7 +37,7 @@ def evaluate(
 ) -> int:
     """Evaluate a knowledge base against its baseline and print the verdict."""
     floors = _floors(floor or [])
-    evaluation = call(evaluations, evaluations.run, suite=str(suite), fast=fast, floors=floors, home=str(home()))
+    evaluation = call(evaluations, evaluations.run, suite=str(suite), fast=fast, floors=floors)
     if as_json:
         print((evaluation.folder / "verdict.json").read_text(encoding="utf-8"), end="")
     print_verdict(evaluation)

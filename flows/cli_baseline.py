@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbgate.flows import evaluate as evaluations
-from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder, home
+from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_verdict
 from kbgate.tasks.errors import InputError, Problem
@@ -32,7 +32,7 @@ def update(
 
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
-    evaluation = call(evaluations, evaluations.run, suite=str(suite), home=str(home()))
+    evaluation = call(evaluations, evaluations.run, suite=str(suite))
     print_verdict(evaluation)
     accepted = write_baseline(evaluation, reason, accept_regression, anchor)
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from kbgate.flows import door
-from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
 from kbgate.flows.terminal import console, table_of
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 
@@ -39,15 +39,15 @@ def explain(
     from kbgate.tasks.clock import Clock
     from kbgate.tasks.diagnosis import explanation
 
-    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), door.home_of())
     cases = inputs.golden.cases
     if case not in cases:
         raise InputError([Problem(str(suite), 0, f"has no case '{case}'; {did_you_mean(case, cases)}")])
-    material = exam.prepare(inputs, home())
+    material = exam.prepare(inputs, door.home_of())
     asked = {case: cases[case]}
-    vectors = exam.embed(inputs, material, asked, home())
+    vectors = exam.embed(inputs, material, asked, door.home_of())
     as_of = Clock.of(inputs.suite, now).as_of
-    _print_explanation(explanation.explain_case(inputs, material, asked, vectors, as_of, home()))
+    _print_explanation(explanation.explain_case(inputs, material, asked, vectors, as_of, door.home_of()))
     return 0
 
 
@@ -108,11 +108,11 @@ def drill(
     from kbgate.tasks.records import write_text
     from kbgate.tasks.studies import drill as drills
 
-    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), door.home_of())
     with Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("drill", total=sample)
         result = drills.drill(
-            inputs, Clock.of(inputs.suite, now).as_of.date().isoformat(), home(), sample, seed, cards,
+            inputs, Clock.of(inputs.suite, now).as_of.date().isoformat(), door.home_of(), sample, seed, cards,
             lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     _print_drill(result)
@@ -130,8 +130,8 @@ def inspect(
     from kbgate.tasks.clock import Clock
     from kbgate.tasks.studies import ingestion
 
-    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
-    material = exam.prepare(inputs, home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), door.home_of())
+    material = exam.prepare(inputs, door.home_of())
     as_of = Clock.of(inputs.suite, now).as_of
     observations = ingestion.inspect(inputs, material, stages.chunk(inputs.suite, inputs.kb), as_of)
     if as_json:
@@ -149,7 +149,7 @@ def import_labels(
     from kbgate.tasks import exam, stages
     from kbgate.tasks.diagnosis import labels
 
-    imported = labels.import_labels(exam.load(stages.load_suite(suite), home()), file)
+    imported = labels.import_labels(exam.load(stages.load_suite(suite), door.home_of()), file)
     for case, card in imported.added:
         print(f"{case}: '{card}' is gold too")
     print(f"{len(imported.added)} added, {imported.refused} refused, {imported.open} still open")

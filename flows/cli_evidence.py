@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kbgate.flows import door
-from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def verify(
 
     document = verification.read_verdict(run)
     settings = stages.load_suite(suite or Path(document.inputs.suite), document.inputs.floors)
-    differences = verification.verify(run, document, exam.load(settings, home()))
+    differences = verification.verify(run, document, exam.load(settings, door.home_of()))
     for sentence in differences:
         print(sentence)
     if differences:
@@ -53,11 +53,11 @@ def calibrate(
     from kbgate.tasks.runs.history import read_history
     from kbgate.tasks.studies import calibration
 
-    now, inputs = door.now(), exam.load(stages.load_suite(suite), home())
-    material = exam.prepare(inputs, home())
+    now, inputs = door.now(), exam.load(stages.load_suite(suite), door.home_of())
+    material = exam.prepare(inputs, door.home_of())
     cases, settings = inputs.golden.cases, inputs.suite
-    vectors = exam.embed(inputs, material, cases, home())
-    fast, history = select_fast(cases, settings.fast), read_history(home(), settings.name)
+    vectors = exam.embed(inputs, material, cases, door.home_of())
+    fast, history = select_fast(cases, settings.fast), read_history(door.home_of(), settings.name)
     as_of = Clock.of(settings, now).as_of
     result = calibration.calibrate(inputs, material, vectors, fast, as_of, history, repeats)
     for line in calibration.lines_of(result):

@@ -11,7 +11,7 @@ import typer
 from kbgate.flows import after_ingest
 from kbgate.flows import nightly as nights
 from kbgate.flows import pull_request as pull_requests
-from kbgate.flows.options import EXIT_CODES, SuiteFolder, home
+from kbgate.flows.options import EXIT_CODES, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result
 
@@ -30,7 +30,7 @@ def nightly(
     folder: Folder = "baselines",
 ) -> int:
     """Evaluate every suite in full; one that errs stops no other, and the night is green only if all are."""
-    night = call(nights, nights.run, suites=suites or None, folder=folder, home=str(home()))
+    night = call(nights, nights.run, suites=suites or None, folder=folder)
     for row in night.rows:
         print(f"{row.verdict:12} {row.suite}: {row.worst}")
     return night.exit_code
@@ -49,7 +49,7 @@ def ingested(
         event = emit(api, str(suite), {"batch": batch, "ids": ids, "path": path})
         print(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
         return 0
-    result = after_ingest.run(str(suite), batch, ids, path, str(home()))
+    result = after_ingest.run(str(suite), batch, ids, path)
     print_result(result)
     return result.exit_code
 
@@ -59,7 +59,7 @@ def pull_request(
     baseline_ref: Annotated[str, typer.Option("--baseline-ref", help="The target branch, such as origin/main.")],
 ) -> int:
     """Examine a checked-out change by the target branch's baseline and gates; writes comment.md."""
-    result = call(pull_requests, pull_requests.run, suite=str(suite), baseline_ref=baseline_ref, home=str(home()))
+    result = call(pull_requests, pull_requests.run, suite=str(suite), baseline_ref=baseline_ref)
     print_result(result)
     print(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)
     return result.exit_code
@@ -69,5 +69,5 @@ def serve(folder: Folder = "baselines") -> int:
     """Serve the four flows from this process, without a worker: nightly at 02:30, and after each `kb.ingested`."""
     from kbgate.flows.serve import serve_all
 
-    serve_all(folder, str(home()))
+    serve_all(folder)
     return 0

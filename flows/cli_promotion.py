@@ -10,7 +10,7 @@ import typer
 
 from kbgate.flows import door
 from kbgate.flows import promote as promotions
-from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder, home
+from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result, print_verdict
 from kbgate.tasks.errors import InputError, Problem
@@ -30,7 +30,7 @@ def promote(
     """Build the candidate in production, examine it there, and serve it if it passes."""
     if update_baseline and not reason.strip():
         raise InputError([Problem("--reason", 0, "is missing; --update-baseline needs one")])
-    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason, "home": str(home())}
+    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason}
     result = call(promotions, promotions.run, **given)
     print_verdict(result.evaluation)
     print_result(result)
@@ -47,7 +47,7 @@ def rollback(
     from kbgate.tasks.production.promotion import roll_back
 
     settings = stages.load_suite(suite)
-    production = open_production(settings, home())
+    production = open_production(settings, door.home_of())
     with locked(production):
         target = roll_back(production, settings, to, door.now())
     print(f"{target.build} is served")
@@ -60,7 +60,7 @@ def status(suite: SuiteFolder) -> int:
     from kbgate.tasks.production.places import open_production
     from kbgate.tasks.production.promotion import opens
 
-    production = open_production(stages.load_suite(suite), home())
+    production = open_production(stages.load_suite(suite), door.home_of())
     pointer = production.read()
     if pointer.target is None:
         print(f"nothing is served; next: kbgate promote {suite}")

@@ -20,16 +20,17 @@ from kbgate.tasks.inputs.subset import select_fast
 Floors = dict[str, float]
 
 
-def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str = ".kbgate") -> Evaluation:
+def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str = "") -> Evaluation:
     """Evaluate one suite folder and write its run's files; returns the evaluation with its verdict."""
     refuse_foreign_flows()
-    now, inputs = door.now(), exam.load(stages.load_suite(Path(suite), floors), Path(home))
+    now, place = door.now(), door.home_of(home)
+    inputs = exam.load(stages.load_suite(Path(suite), floors), place)
     cases = inputs.golden.cases
     asked = select_fast(cases, inputs.suite.fast) if fast else cases
-    material = exam.prepare(inputs, Path(home))
+    material = exam.prepare(inputs, place)
     clock = Clock.of(inputs.suite, now)
-    evaluation = exam.evaluate(inputs, material, asked, Path(home), clock, touched=() if fast else None)
-    publish(evaluation, Path(home))
+    evaluation = exam.evaluate(inputs, material, asked, place, clock, touched=() if fast else None)
+    publish(evaluation, place)
     return evaluation
 
 

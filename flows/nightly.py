@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kbgate.flows import evaluate
+from kbgate.flows import door, evaluate
 from kbgate.flows.prefect import as_flow, call
 from kbgate.flows.publish import publish_night
 from kbgate.tasks.conclusions import Night, NightlyRow, VerdictName
@@ -14,13 +14,13 @@ from kbgate.tasks.inputs.suite import find_suites
 from kbgate.tasks.runs.runfiles import summarise
 
 
-def run(suites: list[str] | None = None, folder: str = "baselines", home: str = ".kbgate") -> Night:
+def run(suites: list[str] | None = None, folder: str = "baselines", home: str = "") -> Night:
     """Evaluate the suites named, or every one under `folder`; returns one row each."""
     names = suites or find_suites(Path(folder))
     if not names:
         raise KbgateError(f"no suite under {folder}: a night that examined nothing is not green")
     night = Night(tuple(_row(suite, home) for suite in names))
-    publish_night(night, Path(home))
+    publish_night(night, door.home_of(home))
     return night
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +12,3 @@ EXIT_CODES = """Exit codes: 0 PASS or WARN; 1 BLOCK, or a refused update or prom
 
 SuiteFolder = Annotated[Path, typer.Argument(metavar="SUITE", help="A folder with suite.toml, or in BEIR form.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why this is the new baseline; it stays in the file.")]
-
-
-def home() -> Path:
-    """Where runs, vectors and history are kept: $KBGATE_HOME, or .kbgate in the current folder."""
-    return Path(os.environ.get("KBGATE_HOME") or ".kbgate")

@@ -23,23 +23,23 @@ from kbgate.tasks.production.lease import locked
 from kbgate.tasks.production.places import candidate, open_production, sweep
 
 
-def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = ".kbgate") -> Promotion:
+def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = "") -> Promotion:
     """Build, evaluate and promote one suite; production is untouched unless the verdict is PASS or WARN."""
     refuse_foreign_flows()
     if update_baseline and not reason.strip():
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
-    settings = stages.load_suite(Path(suite))
-    production = open_production(settings, Path(home))
+    settings, place = stages.load_suite(Path(suite)), door.home_of(home)
+    production = open_production(settings, place)
     with locked(production):
         now, begun = door.now(), time.monotonic()  # not before the lock: another promotion may hold it for minutes
         sweep(production)
-        inputs = exam.load(settings, Path(home))
-        material = exam.prepare(inputs, Path(home))
+        inputs = exam.load(settings, place)
+        material = exam.prepare(inputs, place)
         host = partial(candidate, production)
         clock = Clock.of(settings, now)
-        evaluation = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), clock, host=host)
+        evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
         try:
-            publish(evaluation, Path(home))
+            publish(evaluation, place)
             if update_baseline and evaluation.exit_code == 0:
                 may_be_accepted(evaluation, False)  # said before anything moves
             promotion = stages.promote(production, evaluation, _later(now, begun))

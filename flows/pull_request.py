@@ -20,20 +20,21 @@ from kbgate.tasks.domain import Inputs, Material
 from kbgate.tasks.inputs.subset import select_fast
 
 
-def run(suite: str, baseline_ref: str, home: str = ".kbgate") -> PullRequest:
+def run(suite: str, baseline_ref: str, home: str = "") -> PullRequest:
     """Evaluate a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report."""
     refuse_foreign_flows()
-    now, own = door.now(), stages.load_suite(Path(suite))
+    now, place = door.now(), door.home_of(home)
+    own = stages.load_suite(Path(suite))
     judged_by = suite_at(own, baseline_ref)
-    inputs = exam.load(judged_by, Path(home), baseline_ref)
+    inputs = exam.load(judged_by, place, baseline_ref)
     edits = edits_policy(own, baseline_ref, inputs.baseline)
-    material = exam.prepare(inputs, Path(home))
+    material = exam.prepare(inputs, place)
     clock = Clock.of(inputs.suite, now)
-    subset = deciding = _subset(inputs, material, Path(home), clock)
+    subset = deciding = _subset(inputs, material, place, clock)
     if subset.exit_code != 0:
-        deciding = exam.evaluate(inputs, material, inputs.golden.cases, Path(home), clock)
+        deciding = exam.evaluate(inputs, material, inputs.golden.cases, place, clock)
     result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref)
-    publish(deciding, Path(home))
+    publish(deciding, place)
     publish_comment(result)
     return result
 

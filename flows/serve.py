@@ -8,7 +8,7 @@ from kbgate.flows import after_ingest, nightly, promote, pull_request
 from kbgate.tasks.errors import KbgateError
 
 
-def serve_all(folder: str, home: str) -> None:
+def serve_all(folder: str) -> None:
     """Serve until stopped; needs PREFECT_API_URL, because a server of its own would die with it."""
     import os
 
@@ -23,7 +23,6 @@ def serve_all(folder: str, home: str) -> None:
     one = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     # By module: by file, Prefect would look for the plain body.
     common: dict[str, Any] = {"entrypoint_type": EntrypointType.MODULE_PATH, "tags": ["kbgate"]}
-    at_home = {"home": home}
     trigger = DeploymentEventTrigger(
         name="kbgate-after-ingest",
         expect={"kb.ingested"},
@@ -36,14 +35,11 @@ def serve_all(folder: str, home: str) -> None:
             "path": "{{ event.payload.path | default('') | string }}",
         },
     )
-    night = Cron("30 2 * * *", timezone="UTC", slug="nightly")
-    every = {"folder": folder, "home": home}
+    night, suites = Cron("30 2 * * *", timezone="UTC", slug="nightly"), {"folder": folder}
     serve(
-        nightly.nightly.to_deployment("nightly", schedule=night, parameters=every, concurrency_limit=one, **common),
-        after_ingest.after_ingest.to_deployment(
-            "after-ingest", triggers=[trigger], parameters=at_home, concurrency_limit=one, **common
-        ),
-        pull_request.pull_request.to_deployment("pull-request", parameters=at_home, **common),
-        promote.promote.to_deployment("promote", parameters=at_home, concurrency_limit=one, **common),
+        nightly.nightly.to_deployment("nightly", schedule=night, parameters=suites, concurrency_limit=one, **common),
+        after_ingest.after_ingest.to_deployment("after-ingest", triggers=[trigger], concurrency_limit=one, **common),
+        pull_request.pull_request.to_deployment("pull-request", **common),
+        promote.promote.to_deployment("promote", concurrency_limit=one, **common),
         pause_on_shutdown=False,
     )

@@ -42,7 +42,7 @@ def site(tmp_path: Path, home: Path) -> Path:
     """A checkout's working folder: one suite, and a vector cache that is warm."""
     shutil.copytree(MEDICATION, tmp_path / "site" / "baselines" / "medication")
     if (home / "vectors").exists():
-        shutil.copytree(home / "vectors", tmp_path / "site" / ".kbgate" / "vectors")
+        shutil.copytree(home / "vectors", tmp_path / "site" / "state" / "vectors")
     return tmp_path / "site"
 
 
@@ -50,7 +50,7 @@ def site(tmp_path: Path, home: Path) -> Path:
 def environment(site: Path, api: str, tmp_path: Path) -> dict[str, str]:
     return {
         **os.environ, "PREFECT_API_URL": api, "PREFECT_HOME": str(tmp_path / "prefect"), "KBGATE_ROOT": str(site),
-        "KBGATE_HOME": ".kbgate", "PYTHONPATH": str(ROOT),
+        "KBGATE_HOME": "state", "PYTHONPATH": str(ROOT),
     }  # fmt: skip
 
 
@@ -129,19 +129,21 @@ def mend(suite: Path) -> None:
 
 def read_back(site: Path) -> str:
     """What a separate process finds behind the pointer."""
-    found = site / ".kbgate" / "production" / "medication"
+    found = site / "state" / "production" / "medication"
     return subprocess.run([sys.executable, "-c", READER, found], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.usefixtures("worker")
 def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    suite, pointer = site / "baselines" / "medication", site / ".kbgate" / "production" / "medication" / "CURRENT"
+    suite, pointer = site / "baselines" / "medication", site / "state" / "production" / "medication" / "CURRENT"
 
-    night = start(api, "nightly", "nightly", {"folder": "baselines", "home": ".kbgate"})
+    night = start(api, "nightly", "nightly", {"folder": "baselines"})
     assert (night["state"]["type"], night["state"]["name"]) == ("COMPLETED", "Pass"), night["state"]["message"]
 
-    first = kbgate_at("promote", "baselines/medication")
-    assert first.returncode == 0, first.stderr
+    first = start(api, "promote", "promote", {"suite": "baselines/medication"})
+    assert (first["state"]["type"], first["state"]["name"]) == ("COMPLETED", "Pass"), first["state"]["message"]
+    assert "served: medication-" in kbgate_at("status", "baselines/medication").stdout
+    assert not (site / ".kbgate").exists()
     old_bytes, old_build = pointer.read_bytes(), read_back(site)
 
     bury(suite)

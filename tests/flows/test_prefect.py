@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import MEDICATION, ROOT, edit_lines
+from tests.conftest import MEDICATION, ROOT, edit_lines, read_lines
 from tests.servers import COMMANDS, free_port, post, running
 
 pytestmark = pytest.mark.slow
@@ -133,15 +133,16 @@ def test_serve_is_the_same_without_a_worker(api: str, home: Path, tmp_path: Path
     shutil.copytree(MEDICATION, tmp_path / "baselines" / "medication")
     environment = {"PREFECT_API_URL": api, "PREFECT_HOME": str(tmp_path / "prefect"), "KBGATE_HOME": str(home)}
     environment |= {"PREFECT_RUNNER_POLL_FREQUENCY": "2"}
+    nights = len(read_lines(home / "nightly.jsonl")) if (home / "nightly.jsonl").exists() else 0
     with running([COMMANDS / "kbgate", "serve"], tmp_path / "serve.log", environment, cwd=tmp_path):
         for _ in range(120):
             found = httpx.get(f"{api}/deployments/name/nightly/nightly", timeout=30)
-            if found.status_code == 200 and found.json()["parameters"].get("home") == str(home):
+            if found.status_code == 200 and found.json()["parameters"] == {"folder": "baselines"}:
                 break
             time.sleep(0.5)
         assert found.json()["schedules"][0]["schedule"]["cron"] == "30 2 * * *", (tmp_path / "serve.log").read_text()
         url = f"{api}/deployments/{found.json()['id']}/create_flow_run"
-        created = post(url, {"parameters": {"folder": "baselines", "home": str(home)}})
+        created = post(url, {"parameters": {"folder": "baselines"}})
         assert created.status_code == 201, created.text
         started = created.json()
         for _ in range(180):
@@ -150,6 +151,7 @@ def test_serve_is_the_same_without_a_worker(api: str, home: Path, tmp_path: Path
                 break
             time.sleep(0.5)
     assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Pass"), (tmp_path / "serve.log").read_text()[-3000:]
+    assert (len(read_lines(home / "nightly.jsonl")), (tmp_path / ".kbgate").exists()) == (nights + 1, False)
 
 
 def test_a_blocked_exam_is_a_failed_state_named_blocked_and_runs_once(api: str, home: Path, medication: Path) -> None:

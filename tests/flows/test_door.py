@@ -1,0 +1,96 @@
+"""One rule for home, at every door: commands, and the bodies of flows called as a worker calls them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import inspect
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kbgate.flows import after_ingest, door, evaluate, nightly, promote, pull_request
+from tests.conftest import ROOT, write_lines
+
+CLI = Callable[..., int]
+DEPLOYMENTS = yaml.safe_load((ROOT / "deploy" / "prefect.yaml").read_text())["deployments"]
+
+
+@pytest.fixture
+def faq(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kbgate: CLI) -> Path:
+    """A small suite that ranks by words, in git, its baseline accepted; home is beside it, and nothing is told to a flow."""
+    suite = tmp_path / "repo" / "faq"
+    suite.mkdir(parents=True)
+    (suite / "suite.toml").write_text('name = "faq"\ntop_k = 1\nk_values = [1]\n[retrieval]\nmethod = "bm25"\n')
+    words = ("vpn", "leave", "badge")
+    write_lines(suite / "cards.jsonl", [{"id": word, "text": f"All there is to know of the {word}."} for word in words])
+    write_lines(suite / "golden.jsonl", [{"id": f"q-{word}", "query": word, "must_cite_one_of": [word]} for word in words])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KBGATE_HOME", str(tmp_path / "kept"))
+    assert kbgate("baseline", "update", suite, "--reason", "first") == 0
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "first"], ["checkout", "-qb", "change"]):
+        subprocess.run(["git", *identity, *command], cwd=suite.parent, check=True, capture_output=True)
+    (suite.parent / "notes.txt").write_text("a change elsewhere")
+    for command in (["add", "-A"], ["commit", "-qm", "second"]):
+        subprocess.run(["git", *identity, *command], cwd=suite.parent, check=True, capture_output=True)
+    return suite
+
+
+BODIES: dict[str, Callable[[Path], Any]] = {
+    "evaluate": lambda suite: evaluate.run(str(suite)),
+    "nightly": lambda suite: nightly.run(folder=str(suite.parent)),
+    "after_ingest": lambda suite: after_ingest.run(str(suite), batch="evening", ids="", path=""),
+    "pull_request": lambda suite: pull_request.run(str(suite), "main"),
+    "promote": lambda suite: promote.run(str(suite)),
+}
+"""Each body with the parameters that its deployment, its event or whoever starts it gives, and no more."""
+
+
+def test_flows_keep_their_things_where_commands_of_their_environment_do(
+    faq: Path, tmp_path: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, body in BODIES.items():
+        before = len(list((tmp_path / "kept").rglob("*")))
+        assert body(faq).exit_code == 0
+        # An ingest that changed nothing has nothing to keep.
+        assert name == "after_ingest" or len(list((tmp_path / "kept").rglob("*"))) > before, name
+        assert {path.name for path in tmp_path.iterdir()} == {"repo", "kept"}, name
+    first, second = promote.run(str(faq)).served, promote.run(str(faq)).served
+    capsys.readouterr()
+    assert kbgate("status", faq) == 0
+    assert f"served: {second}" in capsys.readouterr().out
+    assert kbgate("rollback", faq) == 0
+    assert f"{first} is served" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda deployment: deployment["name"])
+def test_no_deployment_has_a_home_of_its_own(deployment: dict[str, Any]) -> None:
+    module = importlib.import_module(deployment["entrypoint"].rpartition(".")[0])
+    assert inspect.signature(module.run).parameters["home"].default == ""
+    told = [deployment.get("parameters", {}), *(trigger["parameters"] for trigger in deployment.get("triggers", []))]
+    assert not any("home" in parameters for parameters in told)
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "home"),
+    [
+        ("", None, ".kbgate"), ("", "", ".kbgate"), ("", " ", ".kbgate"), ("", "/srv/kept\n", "/srv/kept"),
+        ("own", "/srv/kept", "own"), ("", "~/kept", str(Path.home() / "kept")),
+    ],
+)  # fmt: skip
+def test_home_is_what_is_given_then_the_variable_then_a_folder_here(
+    given: str, variable: str | None, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KBGATE_HOME") if variable is None else monkeypatch.setenv("KBGATE_HOME", variable)
+    assert str(door.home_of(given)) == home
+
+
+def test_the_clock_is_whole_seconds_of_utc() -> None:
+    before, now, after = dt.datetime.now(dt.UTC), door.now(), dt.datetime.now(dt.UTC)
+    assert before - dt.timedelta(seconds=1) < now <= after
+    assert (now.microsecond, now.utcoffset()) == (0, dt.timedelta())

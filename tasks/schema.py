@@ -177,6 +177,13 @@ class BaselineCase(Document):
     """By lane: the score at top_k, or at the ranking's end."""
     anchor: dict[str, float] | None
     """What it scored at the anchor, in the figures that have a tolerance; None where it was another case then."""
+    slipped: bool = False
+    """Whether it fails because a slip was accepted: it passed once, and counts as slipped until it passes again."""
+
+    def plain(self) -> dict[str, JsonValue]:
+        """As JSON content, without what was neither read nor given: a file of an older kbgate keeps its digest."""
+        content: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return content
 
 
 class BaselineCard(Document):

@@ -131,7 +131,7 @@ def _agree(baseline: Baseline) -> Digests:
     return digests
 
 
-def may_be_accepted(evaluation: Evaluation, accept_regression: bool) -> None:
+def may_be_accepted(evaluation: Evaluation, accept_regression: bool, anchor: bool = False) -> None:
     """Raise `Refused` unless the run may become the baseline: full, complete, and green or knowingly accepted.
 
     A run that could not be compared is not known to be no regression, so it is accepted knowingly or not at all; only where
@@ -153,6 +153,7 @@ def may_be_accepted(evaluation: Evaluation, accept_regression: bool) -> None:
     if against and not accept_regression:
         sentence = against[0].sentence
         raise Refused(f"the run is {verdict.name} ({sentence}); fix it, or accept it knowingly with --accept-regression")
+    refuse_creep(evaluation, anchor, accept_regression)
 
 
 def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool, anchor: bool = False) -> Baseline:
@@ -162,10 +163,9 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool,
     """
     if not reason.strip():
         raise Refused("a baseline needs a reason; it stays in the file for whoever reviews it")
-    may_be_accepted(evaluation, accept_regression)
+    may_be_accepted(evaluation, accept_regression, anchor)
     exam, fingerprints = evaluation.exam, evaluation.fingerprints
-    refuse_creep(evaluation, anchor, accept_regression)
-    cases = case_rows(evaluation, anchor or exam.baseline is None)
+    cases = case_rows(evaluation, anchor or exam.baseline is None, accept_regression)
     cards = card_rows(exam.kb.cards)
     summary = BaselineSummary(
         schema=SCHEMA,

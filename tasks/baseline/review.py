@@ -173,6 +173,8 @@ def _changed_cases(old: CaseRows, new: CaseRows, figure: str) -> Iterator[str]:
             before, after = old[name].scores.get(figure), new[name].scores.get(figure)
             if before != after:
                 yield f"case {name}: {figure} {before} -> {after}"
+            if new[name].slipped and not old[name].slipped:
+                yield f"case {name}: slipped, and counts as slipped until it passes"
 
 
 def _changed_rows(noun: str, old: CaseRows | CardRows, new: CaseRows | CardRows) -> Iterator[str]:

@@ -31,7 +31,7 @@ def means(cases: CaseRows) -> Means:
 
 def acceptance(evaluation: Evaluation, reason: str, accept_regression: bool) -> Acceptance:
     """Who accepts a run, and in spite of what."""
-    failing = sorted(change.case.id for change in evaluation.exam.comparison.changed(ChangeKind.NEWLY_FAILING))
+    failing = sorted(_changed(evaluation, ChangeKind.NEWLY_FAILING, ChangeKind.SLIPPED))
     return Acceptance(
         on=evaluation.started.date(),
         reason=reason.strip(),
@@ -41,9 +41,14 @@ def acceptance(evaluation: Evaluation, reason: str, accept_regression: bool) -> 
     )
 
 
-def case_rows(evaluation: Evaluation, anchored: bool) -> dict[str, BaselineCase]:
-    """A line per case; `anchored`: whether this run is the anchor."""
+def _changed(evaluation: Evaluation, *kinds: ChangeKind) -> set[str]:
+    return {change.case.id for change in evaluation.exam.comparison.changed(*kinds)}
+
+
+def case_rows(evaluation: Evaluation, anchored: bool, accept_regression: bool) -> dict[str, BaselineCase]:
+    """A line per case; `anchored`: whether this run is the anchor, `accept_regression`: whether its slips are no slips now."""
     exam = evaluation.exam
+    slipped = set[str]() if accept_regression else _changed(evaluation, ChangeKind.SLIPPED)
     lane = exam.scores.of(exam.run.method)
     scores: dict[str, dict[str, float]] = {case: {} for case in exam.scores.placements}
     for figure in lane.figures:
@@ -63,6 +68,7 @@ def case_rows(evaluation: Evaluation, anchored: bool) -> dict[str, BaselineCase]
             top=list(placement.top),
             kth=dict(placement.kth),
             anchor=anchor_of(exam, placement, scores[case], anchored),
+            slipped=case in slipped,
         )
         for case, placement in exam.scores.placements.items()
     }

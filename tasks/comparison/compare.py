@@ -169,11 +169,12 @@ def _kind(
     if was is None:
         # Its asker could see no gold then: if there is some to see now, access was widened.
         return ChangeKind.ACCESS_WIDENED if value is not None and not edited else None
-    passed, passes = _passes(suite, was), _passes(suite, value or 0.0)
-    if passed == passes:
+    passed = _passes(suite, was)
+    if _passes(suite, value or 0.0):
+        return None if passed else ChangeKind.NEWLY_PASSING
+    if not (passed or row.slipped):
         return None
-    if passes:
-        return ChangeKind.NEWLY_PASSING
+    # An accepted slip is still one, and the slack begins at k: from the accepted rank it would begin anew with each update.
     slips = not (place.canary or tier_gold) and _passes(suite, _contract_at(place, suite.top_k + _slack(suite)))
     return ChangeKind.SLIPPED if slips else ChangeKind.NEWLY_FAILING
 

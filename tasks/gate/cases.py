@@ -9,9 +9,9 @@ from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.errors import counted, named
 from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.gate.allowances import unexcused
-from kbgate.tasks.metrics import METRICS, figure_at
+from kbgate.tasks.metrics import METRICS, figure_at, figure_of
 from kbgate.tasks.results import ChangeKind
-from kbgate.tasks.settings import Gate
+from kbgate.tasks.settings import GATED_COUNTS, Gate
 from kbgate.tasks.tables import EPSILON
 
 
@@ -24,13 +24,44 @@ def newly_failing(exam: Exam) -> Iterator[Reason]:
     if gate is not None and failing and _beyond(gate, len(failing), exam):
         sentence = f"{counted(len(failing), 'case')} newly failing: {named(failing)}"
         if len(passing) > len(failing):
-            command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --accept-regression --reason "..."'
-            sentence += f"; {len(passing)} newly passing; if that is the better index, accept it with: {command}"
+            sentence += f"; {len(passing)} newly passing; if that is the better index, {_knowingly(exam)}"
         yield Reason("newly_failing", Level(gate.level), sentence, tuple(failing))
-    slipped = _changed(exam, ChangeKind.SLIPPED)
-    if gate is not None and slipped:
-        sentence = f"{counted(len(slipped), 'case')} slipped just below rank {exam.suite.top_k}: {named(slipped)}"
-        yield Reason("newly_failing", Level.SUPPORTING, sentence, tuple(slipped))
+    if gate is not None:
+        yield from _slips(exam, gate)
+
+
+def _slips(exam: Exam, gate: Gate) -> Iterator[Reason]:
+    """The cases just below the cut: a few are told, more are as grave as cases that fail."""
+    slipped = unexcused(exam, "newly_failing", _changed(exam, ChangeKind.SLIPPED))
+    if not slipped:
+        return
+    accepted = exam.baseline.cases if exam.baseline else {}
+    before = sum(name in accepted and accepted[name].slipped for name in slipped)
+    earlier = f" ({before} of them in the baseline already)" if before else ""
+    sentence = f"{counted(len(slipped), 'case')} slipped just below rank {exam.suite.top_k}{earlier}"
+    allowed = _allowed_slips(exam, gate)
+    if len(slipped) <= allowed:
+        yield Reason("newly_failing", Level.SUPPORTING, f"{sentence}: {named(slipped)}", tuple(slipped))
+        return
+    level = min(Level(gate.level), Level.SUPPORTING, key=lambda level: level.gravity)
+    sentence = f"{sentence}, {allowed} may: {named(slipped)}; if that is meant, {_knowingly(exam)}"
+    yield Reason("newly_failing", level, sentence, tuple(slipped))
+
+
+def _allowed_slips(exam: Exam, gate: Gate) -> int:
+    """How many cases may stand just below the cut: as written, or half of what the contract may lose; one at least."""
+    if gate.slips is not None:
+        return gate.slips
+    contract = figure_at(METRICS["contract"], exam.suite.top_k)
+    judged = [(name, line) for name, line in exam.suite.gates.items() if name not in GATED_COUNTS]
+    lines = [line for name, line in judged if figure_of(name, exam.suite) == contract and line.level != "advisory"]
+    tolerance = max((line.tolerance or 0.0 for line in lines), default=0.0)
+    return max(1, int(tolerance / 2 * exam.comparison.figure(exam.run.method, contract).n + EPSILON))
+
+
+def _knowingly(exam: Exam) -> str:
+    """How a drop is accepted, as half a sentence."""
+    return f'accept it with: kbgate baseline update {shlex.quote(exam.suite.given)} --accept-regression --reason "..."'
 
 
 @check("unbaselined_failing", level=GATED, excusable=True)

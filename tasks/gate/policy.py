@@ -81,8 +81,9 @@ def _gate_mistakes(name: str, gate: Gate, suite: Suite) -> Iterator[str]:
             yield f"{name}: is the figure of gates.{bare} too; write one line for it"
     if gate.rule != "point" and gate.tolerance is None:
         yield f"{name}.rule = '{gate.rule}': needs a tolerance to judge"
-    if gate.slack is not None and name != "newly_failing":
-        yield f"{name}.slack: only newly_failing has a slack"
+    for key, value in (("slack", gate.slack), ("slips", gate.slips)):
+        if value is not None and name != "newly_failing":
+            yield f"{name}.{key}: only newly_failing has it"
 
 
 def _slice_mistakes(name: str, suite: Suite) -> Iterator[str]:

@@ -30,6 +30,8 @@ class Gate(Section):
     """Cases it must be measured on."""
     slack: Annotated[int, Field(ge=0)] | None = None
     """newly_failing only: ranks below k within which a drop only slips; 1 if left out."""
+    slips: Annotated[int, Field(ge=0)] | None = None
+    """newly_failing only: cases that may slip so; half of what contract may lose by its tolerance, at least 1, if left out."""
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> Gate:

@@ -298,6 +298,23 @@ def ten_small_falls(desk: Desk, answers: Answers) -> Verdict:
     return desk.judge(answers)
 
 
+def slipping(answers: Answers, count: int) -> Answers:
+    """So many plain cases one place below the cut."""
+    return answers | dict.fromkeys([f"q{n:03d}" for n in range(2, 2 + count)], filler("c1", "c2", "c3", "c0"))
+
+
+def a_slip_a_night(desk: Desk, answers: Answers) -> Verdict:
+    """Each night one more case slips, is looked at and accepted; what was accepted is not forgotten."""
+    for night in range(1, 7):
+        desk.accept(slipping(answers, night))
+    return desk.judge(answers)
+
+
+def a_slip_slips_on(desk: Desk, answers: Answers) -> Verdict:
+    desk.accept(slipping(answers, 1))
+    return desk.judge(answers | {"q002": filler("c1", "c2", "c3", "c4", "c0")})
+
+
 Way = Callable[[Desk, Answers], Verdict]
 FREE = "newly_failing = {ceiling = 1.0}\n"
 WAYS: dict[str, tuple[Way, str]] = {
@@ -381,6 +398,10 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a store short by one row": (store_short_by_one, "Unmeasured"),
     "an index with ef_search = 10": (starved_index, "BLOCK"),
     "a fast verdict used for promotion": (fast_for_promotion, "Refused"),
+    "as many slips as may be": (lambda d, a: d.judge(slipping(a, 2)), "WARN"),
+    "one slip more than may be": (lambda d, a: d.judge(slipping(a, 3)), "BLOCK"),
+    "a slip a night, each one accepted": (a_slip_a_night, "Refused"),
+    "an accepted slip slips on": (a_slip_slips_on, "BLOCK"),
     "a baseline accepted ten times with small falls": (ten_small_falls, "Refused"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),
 }  # fmt: skip

@@ -24,7 +24,9 @@ def add_to(app: typer.Typer) -> None:
 
 def promote(
     suite: SuiteFolder,
-    update_baseline: Annotated[bool, typer.Option("--update-baseline", help="Accept the scores as baseline too.")] = False,
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", help="Accept the scores as baseline too, unless cases slipped.")
+    ] = False,
     reason: Reason = "",
 ) -> int:
     """Build the candidate in production, examine it there, and serve it if it passes."""

@@ -5,7 +5,9 @@ Everything happens under the production's lock, so nothing moves between the com
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
+import shlex
 import time
 from functools import partial
 from pathlib import Path
@@ -17,14 +19,18 @@ from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import Promotion
-from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.conclusions import Evaluation, Promotion
+from kbgate.tasks.errors import InputError, Problem, counted, named
 from kbgate.tasks.production.lease import locked
 from kbgate.tasks.production.places import candidate, open_production, sweep
+from kbgate.tasks.results import ChangeKind
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = "") -> Promotion:
-    """Build, evaluate and promote one suite; production is untouched unless the verdict is PASS or WARN."""
+    """Build, evaluate and promote one suite; production is untouched unless the verdict is PASS or WARN.
+
+    With `update_baseline` its scores are accepted too, unless cases slipped: a drop is accepted by a person, never on the way.
+    """
     refuse_foreign_flows()
     if update_baseline and not reason.strip():
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
@@ -40,15 +46,25 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
         try:
             publish(evaluation, place)
-            if update_baseline and evaluation.exit_code == 0:
+            unaccepted = _slips(evaluation) if update_baseline else ""
+            if update_baseline and evaluation.exit_code == 0 and not unaccepted:
                 may_be_accepted(evaluation, False)  # said before anything moves
             promotion = stages.promote(production, evaluation, _later(now, begun))
         except BaseException:
             sweep(production)  # a candidate that is not served does not stay, one that is served does
             raise
-        if update_baseline and promotion.promoted:
+        if update_baseline and promotion.promoted and not unaccepted:
             write_baseline(evaluation, reason, False)
-    return promotion
+    return dataclasses.replace(promotion, unaccepted=unaccepted)
+
+
+def _slips(evaluation: Evaluation) -> str:
+    """The cases that slipped, and how they are accepted; "" where none did."""
+    slipped = [change.case.id for change in evaluation.exam.comparison.changed(ChangeKind.SLIPPED)]
+    if not slipped:
+        return ""
+    command = f'kbgate baseline update {shlex.quote(evaluation.exam.suite.given)} --reason "..."'
+    return f"{counted(len(slipped), 'case')} slipped ({named(slipped)}); look at them, and accept them with: {command}"
 
 
 def _later(now: dt.datetime, begun: float) -> dt.datetime:

@@ -269,6 +269,8 @@ class Promotion:
     """The build that is served now; "" for none."""
     lag_s: float | None = None
     """Seconds from the newest card's `updated_at` to the moment it was served."""
+    unaccepted: str = ""
+    """Why it is served and did not become the baseline, although that was asked for; "" where it did or was not."""
 
     @property
     def name(self) -> VerdictName:
@@ -285,6 +287,7 @@ class Promotion:
         """What is served, and why."""
         if self.promoted:
             lag = "" if self.lag_s is None else f"; its newest card was updated {self.lag_s / 3600:.1f} hours ago"
-            return f"{self.served} is served{lag}"
+            unaccepted = f"; the baseline stays as it is: {self.unaccepted}" if self.unaccepted else ""
+            return f"{self.served} is served{lag}{unaccepted}"
         served = self.served or "nothing"
         return f"production stays at {served}; {self.evaluation.name}: {self.evaluation.summary}"

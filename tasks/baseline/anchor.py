@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from kbgate.tasks.conclusions import Evaluation, Exam
-from kbgate.tasks.errors import Refused
+from kbgate.tasks.errors import Refused, Unmeasured
+from kbgate.tasks.git import run_git
 from kbgate.tasks.metrics import figure_of, part_of
 from kbgate.tasks.results import Placement
 from kbgate.tasks.schema import Anchor
+from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import EPSILON
 
 
@@ -36,6 +39,27 @@ def refuse_creep(evaluation: Evaluation, anchor: bool, accept_regression: bool) 
                 f"{name} is {drop:.3f} worse than the anchor, twice its tolerance of {gate.tolerance:g} is allowed: small "
                 "falls add up; to begin anew from here, knowingly: --anchor --accept-regression"
             )
+
+
+def refuse_second_beginning(suite: Suite, summary: str) -> None:
+    """Raise `Refused` where git knows a baseline of a suite that has none now: a first one would forget all that fell since.
+
+    `summary`: the file that every baseline has. Outside of a repository nothing is known, and a first one is a first one.
+    """
+    real = suite.folder.resolve()
+    if not any((folder / ".git").exists() for folder in (real, *real.parents)):
+        return
+    known = run_git(real, "rev-list", "-1", "--all", "--", summary)
+    if known.returncode != 0:
+        trouble = known.stderr.decode(errors="replace").strip().split("\n")[0]
+        raise Unmeasured(f"{real}: git does not say whether there was a baseline before ({trouble})")
+    commit = known.stdout.decode().strip()
+    if commit:
+        where = shlex.quote(suite.given or str(suite.folder))
+        raise Refused(
+            f"git knows an earlier baseline of this suite (commit {commit[:12]}), so this is no first one: bring it back with "
+            f"git (git log --all -- {where}/{summary}), or begin anew, knowingly: --anchor --accept-regression"
+        )
 
 
 def anchored_by(evaluation: Evaluation, reason: str) -> Anchor:

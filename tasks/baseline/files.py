@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import JsonValue, ValidationError
 
-from kbgate.tasks.baseline.anchor import anchored_by, refuse_creep
+from kbgate.tasks.baseline.anchor import anchored_by, refuse_creep, refuse_second_beginning
 from kbgate.tasks.baseline.rows import CardRows, CaseRows, acceptance, card_rows, case_rows, lane_means, means
 from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
@@ -153,6 +153,8 @@ def may_be_accepted(evaluation: Evaluation, accept_regression: bool, anchor: boo
     if against and not accept_regression:
         sentence = against[0].sentence
         raise Refused(f"the run is {verdict.name} ({sentence}); fix it, or accept it knowingly with --accept-regression")
+    if evaluation.exam.baseline is None and not (anchor and accept_regression):
+        refuse_second_beginning(evaluation.exam.suite, SUMMARY)
     refuse_creep(evaluation, anchor, accept_regression)
 
 

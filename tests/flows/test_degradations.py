@@ -50,7 +50,7 @@ def make_untrained(folder: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    from kbgate.tasks.index.embedding import identify_model
+    from kbgate.tasks.index.models import identify_model
     from kbgate.tasks.settings import Suite
 
     original = identify_model(Suite(folder=folder.parent, name="any")).folder

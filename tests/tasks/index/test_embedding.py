@@ -11,7 +11,8 @@ import pytest
 from kbgate.tasks.domain import Case
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.index import embedding
-from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
+from kbgate.tasks.index.embedding import embed_queries, embed_rows
+from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.settings import Embedding, Suite
 from kbgate.tasks.tables import Rows
 

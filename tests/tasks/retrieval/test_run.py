@@ -15,7 +15,8 @@ import pytest
 from kbgate.tasks.domain import Cases, Index, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.index.chunking import chunk
-from kbgate.tasks.index.embedding import embed_queries, embed_rows, identify_model
+from kbgate.tasks.index.embedding import embed_queries, embed_rows
+from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.index.store import build_rows, ingest, temporary_store
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.golden import load_golden

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 from kbgate.tasks.errors import Unmeasured
+from kbgate.tasks.secret import environment
 
 _TIMEOUT_S = 60.0
 # Its sentences are read, so they must be English; a partial clone that asks for a password would wait for nobody.
@@ -15,9 +15,10 @@ _SETTINGS = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """What git says in a folder, whatever its exit code; `Unmeasured` where it cannot be run or does not end."""
-    command, environment = ["git", "-C", str(folder), *arguments], {**os.environ, **_SETTINGS}
+    # Without our key: a repository's own settings name programs that git starts.
+    command, given = ["git", "-C", str(folder), *arguments], {**environment(), **_SETTINGS}
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_TIMEOUT_S)
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=given, timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         sentence = f"did not end within {_TIMEOUT_S:g} s; run it there by hand to see what it waits for"
         raise Unmeasured(f"{folder}: git {arguments[0]} {sentence}") from None

@@ -8,7 +8,7 @@ import typer
 
 from kbgate.flows import cli_baseline, cli_diagnosis, cli_evidence, cli_lists, cli_moments, cli_promotion
 from kbgate.flows import evaluate as evaluations
-from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.options import EXIT_CODES, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import complain, print_verdict
 from kbgate.tasks.errors import InputError, KbgateError, Problem
@@ -34,10 +34,11 @@ def evaluate(
     fast: Annotated[bool, typer.Option("--fast", help="Ask the stratified subset only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print verdict.json on standard output.")] = False,
     floor: Annotated[list[str] | None, typer.Option(metavar="METRIC=VALUE", help="A critical floor; repeatable.")] = None,
+    re_embed: ReEmbed = False,
 ) -> int:
     """Evaluate a knowledge base against its baseline and print the verdict."""
     floors = _floors(floor or [])
-    evaluation = call(evaluations, evaluations.run, suite=str(suite), fast=fast, floors=floors)
+    evaluation = call(evaluations, evaluations.run, suite=str(suite), fast=fast, floors=floors, re_embed=re_embed)
     if as_json:
         print((evaluation.folder / "verdict.json").read_text(encoding="utf-8"), end="")
     print_verdict(evaluation)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbgate.flows import evaluate as evaluations
-from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
+from kbgate.flows.options import EXIT_CODES, Reason, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_verdict
 from kbgate.tasks.errors import InputError, Problem
@@ -26,13 +26,14 @@ def update(
     anchor: Annotated[
         bool, typer.Option("--anchor", help="Later baselines may fall from here by twice a tolerance, all together.")
     ] = False,
+    re_embed: ReEmbed = False,
 ) -> int:
     """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
     from kbgate.tasks.baseline.files import write_baseline
 
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
-    evaluation = call(evaluations, evaluations.run, suite=str(suite))
+    evaluation = call(evaluations, evaluations.run, suite=str(suite), re_embed=re_embed)
     print_verdict(evaluation)
     accepted = write_baseline(evaluation, reason, accept_regression, anchor)
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")

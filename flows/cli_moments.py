@@ -11,7 +11,7 @@ import typer
 from kbgate.flows import after_ingest
 from kbgate.flows import nightly as nights
 from kbgate.flows import pull_request as pull_requests
-from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.options import EXIT_CODES, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result
 
@@ -28,9 +28,10 @@ def add_to(app: typer.Typer) -> None:
 def nightly(
     suites: Annotated[list[str] | None, typer.Argument(help="Suite folders; every one under --folder if left out.")] = None,
     folder: Folder = "baselines",
+    re_embed: ReEmbed = False,
 ) -> int:
     """Evaluate every suite in full; one that errs stops no other, and the night is green only if all are."""
-    night = call(nights, nights.run, suites=suites or None, folder=folder)
+    night = call(nights, nights.run, suites=suites or None, folder=folder, re_embed=re_embed)
     for row in night.rows:
         print(f"{row.verdict:12} {row.suite}: {row.worst}")
     return night.exit_code
@@ -57,9 +58,11 @@ def ingested(
 def pull_request(
     suite: SuiteFolder,
     baseline_ref: Annotated[str, typer.Option("--baseline-ref", help="The target branch, such as origin/main.")],
+    re_embed: ReEmbed = False,
 ) -> int:
     """Examine a checked-out change by the target branch's baseline and gates; writes comment.md."""
-    result = call(pull_requests, pull_requests.run, suite=str(suite), baseline_ref=baseline_ref)
+    given = {"suite": str(suite), "baseline_ref": baseline_ref, "re_embed": re_embed}
+    result = call(pull_requests, pull_requests.run, **given)
     print_result(result)
     print(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)
     return result.exit_code

@@ -10,7 +10,7 @@ import typer
 
 from kbgate.flows import door
 from kbgate.flows import promote as promotions
-from kbgate.flows.options import EXIT_CODES, Reason, SuiteFolder
+from kbgate.flows.options import EXIT_CODES, Reason, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result, print_verdict
 from kbgate.tasks.errors import InputError, Problem
@@ -28,11 +28,12 @@ def promote(
         bool, typer.Option("--update-baseline", help="Accept the scores as baseline too, unless cases slipped.")
     ] = False,
     reason: Reason = "",
+    re_embed: ReEmbed = False,
 ) -> int:
     """Build the candidate in production, examine it there, and serve it if it passes."""
     if update_baseline and not reason.strip():
         raise InputError([Problem("--reason", 0, "is missing; --update-baseline needs one")])
-    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason}
+    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason, "re_embed": re_embed}
     result = call(promotions, promotions.run, **given)
     print_verdict(result.evaluation)
     print_result(result)

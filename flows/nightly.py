@@ -14,19 +14,19 @@ from kbgate.tasks.inputs.suite import find_suites
 from kbgate.tasks.runs.runfiles import summarise
 
 
-def run(suites: list[str] | None = None, folder: str = "baselines", home: str = "") -> Night:
+def run(suites: list[str] | None = None, folder: str = "baselines", home: str = "", re_embed: bool = False) -> Night:
     """Evaluate the suites named, or every one under `folder`; returns one row each."""
     names = suites or find_suites(Path(folder))
     if not names:
         raise KbgateError(f"no suite under {folder}: a night that examined nothing is not green")
-    night = Night(tuple(_row(suite, home) for suite in names))
+    night = Night(tuple(_row(suite, home, re_embed) for suite in names))
     publish_night(night, door.home_of(home))
     return night
 
 
-def _row(suite: str, home: str) -> NightlyRow:
+def _row(suite: str, home: str, re_embed: bool) -> NightlyRow:
     try:
-        evaluation = call(evaluate, evaluate.run, suite=suite, home=home)
+        evaluation = call(evaluate, evaluate.run, suite=suite, home=home, re_embed=re_embed)
     except Exception as error:
         sentence = str(error).split("\n")[0] or type(error).__name__
         return NightlyRow(suite, VerdictName.ERROR, getattr(error, "exit_code", 4), sentence)

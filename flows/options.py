@@ -11,4 +11,7 @@ EXIT_CODES = """Exit codes: 0 PASS or WARN; 1 BLOCK, or a refused update or prom
 4 ERROR: could not measure. Under make every failure is 2: only kbgate carries codes."""
 
 SuiteFolder = Annotated[Path, typer.Argument(metavar="SUITE", help="A folder with suite.toml, or in BEIR form.")]
+ReEmbed = Annotated[
+    bool, typer.Option("--re-embed", help="Hold every cached vector against the model; otherwise a sample, another each run.")
+]
 Reason = Annotated[str, typer.Option("--reason", help="Why this is the new baseline; it stays in the file.")]

@@ -20,13 +20,14 @@ from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation, Promotion
+from kbgate.tasks.domain import Sample
 from kbgate.tasks.errors import InputError, Problem, counted, named
 from kbgate.tasks.production.lease import locked
 from kbgate.tasks.production.places import candidate, open_production, sweep
 from kbgate.tasks.results import ChangeKind
 
 
-def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = "") -> Promotion:
+def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = "", re_embed: bool = False) -> Promotion:
     """Build, evaluate and promote one suite; production is untouched unless the verdict is PASS or WARN.
 
     With `update_baseline` its scores are accepted too, unless cases slipped: a drop is accepted by a person, never on the way.
@@ -40,11 +41,11 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         now, begun = door.now(), time.monotonic()  # not before the lock: another promotion may hold it for minutes
         sweep(production)
         inputs = exam.load(settings, place)
-        material = exam.prepare(inputs, place)
+        material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.AT_PROMOTION)
         host = partial(candidate, production)
         clock = Clock.of(settings, now)
-        evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
         try:
+            evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
             publish(evaluation, place)
             unaccepted = _slips(evaluation) if update_baseline else ""
             if update_baseline and evaluation.exit_code == 0 and not unaccepted:

@@ -16,11 +16,11 @@ from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation, PullRequest
-from kbgate.tasks.domain import Inputs, Material
+from kbgate.tasks.domain import Inputs, Material, Sample
 from kbgate.tasks.inputs.subset import select_fast
 
 
-def run(suite: str, baseline_ref: str, home: str = "") -> PullRequest:
+def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -> PullRequest:
     """Evaluate a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report."""
     refuse_foreign_flows()
     now, place = door.now(), door.home_of(home)
@@ -28,7 +28,7 @@ def run(suite: str, baseline_ref: str, home: str = "") -> PullRequest:
     judged_by = suite_at(own, baseline_ref)
     inputs = exam.load(judged_by, place, baseline_ref)
     edits = edits_policy(own, baseline_ref, inputs.baseline)
-    material = exam.prepare(inputs, place)
+    material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.EACH_RUN)
     clock = Clock.of(inputs.suite, now)
     subset = deciding = _subset(inputs, material, place, clock)
     if subset.exit_code != 0:

@@ -20,9 +20,10 @@ from kbgate.tasks.baseline.review import baseline_at
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.diagnosis import LIMIT
-from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode
+from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode, Sample
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.index.confirmation import begun
 from kbgate.tasks.index.fingerprint import golden_fingerprint, index_fingerprint, pipeline_of, settings_fingerprint
 from kbgate.tasks.index.provenance import provenance_of
 from kbgate.tasks.index.store import build_rows, reopen, temporary_store
@@ -71,8 +72,11 @@ def check(suite: Suite) -> Inputs:
     return Inputs(suite, kb, golden, baseline)
 
 
-def prepare(inputs: Inputs, home: Path) -> Material:
-    """Cards to chunks, chunks to rows, rows to vectors, where the method looks at any."""
+def prepare(inputs: Inputs, home: Path, sample: Sample = Sample.EACH_RUN) -> Material:
+    """Cards to chunks, chunks to rows, rows to vectors, where the method looks at any.
+
+    `sample`: how many of the vectors an exam holds against the model.
+    """
     suite = inputs.suite
     chunks = stages.chunk(suite, inputs.kb)
     rows = build_rows(suite, inputs.kb, chunks)
@@ -86,12 +90,15 @@ def prepare(inputs: Inputs, home: Path) -> Material:
         chunks=len(chunks),
         fingerprint=index_fingerprint(suite, rows, model, versions),
         settings=settings_fingerprint(suite, model, versions),
+        sample=sample,
     )
 
 
 def embed(inputs: Inputs, material: Material, asked: Cases, home: Path) -> Vectors:
     """One vector per case asked, in their order."""
-    return stages.embed_queries(inputs.suite, material.model, asked, home / VECTORS)
+    vectors = stages.embed_queries(inputs.suite, material.model, asked, home / VECTORS)
+    material.questions.update(zip(asked, vectors, strict=True))
+    return vectors
 
 
 def fingerprints_of(inputs: Inputs, material: Material) -> Fingerprints:
@@ -125,9 +132,11 @@ def evaluate(
     build = f"{suite.name}-{material.fingerprint}-{run_id}"
     mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
     questions, previous = embed(inputs, material, asked, home), previous_run(home, suite.name, mode, fingerprints.golden)
-    run = _ask(inputs, material, asked, questions, clock.as_of, mode, host, build)
-    exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=previous)
-    diagnosis = stages.diagnose(exam, inputs, material, questions, clock.as_of, home, limit)
+    with begun(suite, material, inputs.golden.cases, run_id, home / VECTORS) as look:
+        run = _ask(inputs, material, asked, questions, clock.as_of, mode, host, build)
+        exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=previous)
+        diagnosis = stages.diagnose(exam, inputs, material, questions, clock.as_of, home, limit)
+        stages.confirm_vectors(look)
     if suite.acceptance is not None:
         exam = dataclasses.replace(exam, explained=diagnosis.explained)
     return Evaluation(

@@ -16,7 +16,7 @@ from kbgate.tasks.baseline import files as baseline
 from kbgate.tasks.comparison import compare
 from kbgate.tasks.diagnosis import diagnosis
 from kbgate.tasks.gate.verdict import judge as gate
-from kbgate.tasks.index import chunking, embedding, models, store
+from kbgate.tasks.index import chunking, confirmation, embedding, models, store
 from kbgate.tasks.inputs import cards, checks, golden, suite
 from kbgate.tasks.production import promotion
 from kbgate.tasks.retrieval import run as retrieval
@@ -105,6 +105,7 @@ embed_queries = stage("embed questions", embedding.embed_queries, retries=1, tim
 ingest = stage("ingest", store.ingest, timeout=3600)
 retrieve = stage("retrieve", retrieval.retrieve, timeout=3600)
 score_and_compare = stage("score and compare", compare.exam_of, timeout=3600)
+confirm_vectors = stage("embed a sample again", confirmation.confirm, timeout=6 * 3600)
 diagnose = stage("diagnose", diagnosis.diagnose, timeout=3600)
 judge = stage("judge", gate)
 write_run = stage("write files", runfiles.write_run, retries=1)

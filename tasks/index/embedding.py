@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +27,13 @@ from kbgate.tasks.tables import Floats, Rows, Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+Text = tuple[str, str]
+"""The prefix that the model wants, and the text."""
 _SLICE = 2048
 """Texts embedded between two writes to the cache: what an interrupted run keeps."""
+_REMEMBERED = 4096
+_given: dict[tuple[str, bytes], Vectors] = {}
+"""By weights and key: what the model gave in this process, the last so many; it need not be asked twice for one text."""
 
 
 def embed_rows(suite: Suite, model: Model | None, rows: Rows, cache: Path) -> Vectors:
@@ -45,7 +50,7 @@ def _embed(suite: Suite, model: Model | None, texts: Sequence[str], prefix: str,
     if model is None:
         return np.zeros((len(texts), 0), np.float32)
     # The batch size moves vectors by 2e-7 and no rank, so it is no part of the key.
-    cache = VectorCache(home, digest({"weights": model.weights, "normalise": True}, 32))
+    cache = cache_of(model, home)
     keys = [key_of(prefix, text) for text in texts]
     known = cache.read(keys)
     missing = {key: prefix + text for key, text in zip(keys, texts, strict=True) if key not in known}
@@ -56,11 +61,46 @@ def _embed(suite: Suite, model: Model | None, texts: Sequence[str], prefix: str,
         for at in range(0, len(order), _SLICE):
             part = order[at : at + _SLICE]
             vectors = _encode(encoder, [missing[key] for key in part], suite.embedding.batch, at, len(order))
+            _remember(model, part, vectors)
             cache.write(part, vectors)
             known.update(zip(part, vectors, strict=True))
     if len({v.shape for v in known.values()}) > 1:
         raise Unmeasured("the model gave vectors of different lengths; remove .kbgate/vectors and run again")
     return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+
+def cache_of(model: Model, home: Path) -> VectorCache:
+    """The cached vectors of one model."""
+    return VectorCache(home, digest({"weights": model.weights, "normalise": True}, 32))
+
+
+def remembers(model: Model, texts: Iterable[Text]) -> bool:
+    """Whether the model gave the vectors of all these texts in this process."""
+    return all((model.weights, key_of(*text)) in _given for text in texts)
+
+
+def embed_anew(model: Model, texts: Sequence[Text], batch: int) -> Vectors:
+    """One unit vector per text as the model gives it, whatever the cache holds."""
+    keys = [key_of(*text) for text in texts]
+    known = {key: _given[model.weights, key] for key in keys if (model.weights, key) in _given}
+    missing = {key: "".join(text) for key, text in zip(keys, texts, strict=True) if key not in known}
+    if missing:
+        order = sorted(missing, key=lambda key: (-len(missing[key]), key))
+        vectors = _encode(_load(model), [missing[key] for key in order], batch, 0, len(order))
+        _remember(model, order, vectors)
+        known.update(zip(order, vectors, strict=True))
+    return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+
+def precision_of(model: Model) -> str:
+    """The kind of numbers the model computes with, such as float32."""
+    return str(next(_load(model).parameters()).dtype).removeprefix("torch.")
+
+
+def _remember(model: Model, keys: Sequence[bytes], vectors: Vectors) -> None:
+    _given.update(zip(((model.weights, key) for key in keys), vectors, strict=True))
+    for old in list(_given)[: max(len(_given) - _REMEMBERED, 0)]:
+        del _given[old]
 
 
 def time_queries(suite: Suite, model: Model, queries: Sequence[str]) -> Floats:

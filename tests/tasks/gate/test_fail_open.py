@@ -15,10 +15,13 @@ import pytest
 from kbgate.tasks.baseline.files import write_baseline
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Exam, Verdict
-from kbgate.tasks.domain import GoldenSet, Index, Inputs, Mode, Outcome, Question, Ranked
+from kbgate.tasks.domain import GoldenSet, Index, Inputs, Material, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import InputError, KbgateError, Refused, Unmeasured
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.chunking import chunk
+from kbgate.tasks.index.confirmation import begun, confirm
+from kbgate.tasks.index.embedding import embed_queries, embed_rows
+from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.index.store import build_rows, ingest, temporary_store
 from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.production.promotion import check_verdict
@@ -315,6 +318,36 @@ def a_slip_slips_on(desk: Desk, answers: Answers) -> Verdict:
     return desk.judge(answers | {"q002": filler("c1", "c2", "c3", "c4", "c0")})
 
 
+def cache_that_lies(desk: Desk, answers: Answers, which: str) -> Verdict:
+    """Vectors that the model did not give, of rows or of questions, in a cache whose digests fit."""
+    exam = desk.exam(answers)
+    suite, cache = exam.suite, desk.folder / "vectors"
+    cases = dict(list(exam.golden.items())[:12])
+    model, rows = identify_model(suite), build_rows(suite, exam.kb, chunk(suite, exam.kb))
+    vectors, questions = embed_rows(suite, model, rows, cache), embed_queries(suite, model, cases, cache)
+    if which == "rows":
+        vectors = np.roll(vectors, 1, axis=0)
+    elif which == "questions":
+        questions = np.roll(questions, 1, axis=0)
+    elif which == "one number":
+        vectors[:, 0] = np.nan
+    given = Material(rows, vectors, model, len(rows), "", "", questions=dict(zip(cases, questions, strict=True)))
+    with begun(suite, given, cases, "a run", cache) as look:
+        confirm(look)
+    return desk.judge(answers)
+
+
+def linked_model(desk: Desk, answers: Answers, target: str) -> Verdict:
+    """A model of which a part stands behind a link."""
+    exam = desk.exam(answers)
+    (desk.folder / "m").mkdir()
+    (desk.folder / "m" / "model.safetensors").write_bytes(b"x")
+    (desk.folder / "m" / "1_Pooling").symlink_to(target)
+    embedding = exam.suite.embedding.model_copy(update={"model": "m"})
+    identify_model(exam.suite.model_copy(update={"embedding": embedding}))
+    return desk.judge(answers)
+
+
 Way = Callable[[Desk, Answers], Verdict]
 FREE = "newly_failing = {ceiling = 1.0}\n"
 WAYS: dict[str, tuple[Way, str]] = {
@@ -403,6 +436,12 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a slip a night, each one accepted": (a_slip_a_night, "Refused"),
     "an accepted slip slips on": (a_slip_slips_on, "BLOCK"),
     "a baseline accepted ten times with small falls": (ten_small_falls, "Refused"),
+    "a cache that says what the model says": (lambda d, a: cache_that_lies(d, a, ""), "PASS"),
+    "a cache with the rows' vectors swapped": (lambda d, a: cache_that_lies(d, a, "rows"), "Unmeasured"),
+    "a cache with the questions' vectors swapped": (lambda d, a: cache_that_lies(d, a, "questions"), "Unmeasured"),
+    "a cache with vectors that are no numbers": (lambda d, a: cache_that_lies(d, a, "one number"), "Unmeasured"),
+    "a model behind a link that leads nowhere": (lambda d, a: linked_model(d, a, "nowhere"), "InputError"),
+    "a model behind a link that leads back": (lambda d, a: linked_model(d, a, "."), "InputError"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),
 }  # fmt: skip
 EXITS = {"PASS": 0, "WARN": 0, "BLOCK": 1, "INCONCLUSIVE": 3, "ERROR": 4, "InputError": 2, "Refused": 1, "Unmeasured": 4}

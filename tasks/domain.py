@@ -4,7 +4,6 @@ a table (`tables`).
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,8 +57,9 @@ class Card:
     """gold: a curated synthesis; silver: a source; or ""."""
     domain: str = ""
     topics: tuple[str, ...] = ()
-    valid_from: dt.date | None = None
-    valid_until: dt.date | None = None
+    valid_from: str = ""
+    valid_until: str = ""
+    """As they are written: a day or an instant, see `clock`; "" for an open end."""
     updated_at: str = ""
     source_url: str = ""
     metadata: Mapping[str, Value] = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 A predicate is `{field: value}`, `{field: {operator: value}}`, `{"$and": [..]}` or `{"$or": [..]}`. A card without the field
 fails every operator except `$ne`, `$nin` and `$not_contains`; lists answer `$contains` and `$not_contains` only, as in the
-store. Dates are ISO text in files and whole days in the store, which refuses `$gt` on text. Other numbers are stored and
-asked as floats: the store cuts the operand to a whole number where the field holds one, so that 2 passes for `$gte` 2.5.
+store. Dates are ISO text in files and seconds in the store (see `clock`), which refuses `$gt` on text; a bare day is the first
+second of it for `valid_from`, the last one for `valid_until`, on a card and in a predicate. Other numbers are stored and asked
+as floats: the store cuts the operand to a whole number where the field holds one, so that 2 passes for `$gte` 2.5.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeGuard
 
+from kbgate.tasks.clock import EARLIEST, LATEST, first_second, last_second, seconds_of
 from kbgate.tasks.domain import Card, Predicate
 from kbgate.tasks.errors import did_you_mean
 from kbgate.tasks.tables import Fields, Scalar, Value
 
 BUILT_IN_FIELDS = ("language", "tier", "domain", "topics", "valid_from", "valid_until")
 """A card's own fields that filters may use; the keys of its metadata stand on the same level."""
-DATES = ("valid_from", "valid_until")
+DATES: dict[str, Callable[[str], int]] = {"valid_from": first_second, "valid_until": last_second}
+"""Fields that hold dates, and the second that a text in one of them stands for."""
 STARTS, ENDS = "_starts", "_ends"
 """What validity is judged by in the store: open ends are filled, so that a card without dates is always valid."""
 
@@ -37,13 +41,12 @@ _NEGATIVE = ("$ne", "$nin", "$not_contains")
 
 
 def store_fields(card: Card, filterable: Collection[str]) -> dict[str, Value]:
-    """The filterable fields of a card as the store holds them: present values only, dates as days."""
-    start, end = card.valid_from, card.valid_until
+    """The filterable fields of a card as the store holds them: present values only, dates as seconds."""
+    dates: dict[str, Value] = {name: second(getattr(card, name)) for name, second in DATES.items() if getattr(card, name)}
     words: dict[str, Value] = {"language": card.language, "tier": card.tier, "domain": card.domain, "topics": list(card.topics)}
     fields = {name: value for name, value in words.items() if value}
     fields |= {name: _stored(card.metadata[name]) for name in sorted(filterable) if name in card.metadata}
-    fields |= {name: day.toordinal() for name, day in (("valid_from", start), ("valid_until", end)) if day}
-    return {**fields, STARTS: (start or dt.date.min).toordinal(), ENDS: (end or dt.date.max).toordinal()}
+    return {**fields, **dates, STARTS: dates.get("valid_from", EARLIEST), ENDS: dates.get("valid_until", LATEST)}
 
 
 def _stored(value: Value) -> Value:
@@ -64,7 +67,18 @@ def _is_list(value: object) -> TypeGuard[list[Scalar] | tuple[Scalar, ...]]:
 
 def valid_at(as_of: dt.datetime) -> Predicate:
     """The predicate of the cards that are valid at an instant."""
-    return {"$and": [{STARTS: {"$lte": as_of.toordinal()}}, {ENDS: {"$gte": as_of.toordinal()}}]}
+    second = seconds_of(as_of)
+    return {"$and": [{STARTS: {"$lte": second}}, {ENDS: {"$gte": second}}]}
+
+
+def is_early(card: Card, as_of: dt.datetime) -> bool:
+    """Whether a card is not valid yet."""
+    return bool(card.valid_from) and seconds_of(as_of) < first_second(card.valid_from)
+
+
+def is_over(card: Card, as_of: dt.datetime) -> bool:
+    """Whether a card is expired."""
+    return bool(card.valid_until) and last_second(card.valid_until) < seconds_of(as_of)
 
 
 def both(*predicates: Predicate | None) -> Predicate:
@@ -171,7 +185,8 @@ def _condition_mistakes(key: str, condition: object, access: bool) -> Iterator[s
         yield f"{op} on '{key}' takes text, numbers or true/false, of one kind, found {wanted!r}"
     elif key in DATES:
         if op in _LISTS or not all(_is_date(v) for v in values):
-            yield f"'{key}' is compared with ISO dates such as \"2026-05-31\", found {wanted!r}"
+            example = '"2026-05-31" or "2026-05-31T18:00:00+02:00"'
+            yield f"'{key}' is compared with ISO dates such as {example}, found {wanted!r}"
     elif op in _ORDER and not _is_number(wanted):
         yield f"{op} on '{key}' compares numbers, found {wanted!r}"
     elif key == "topics" and op not in _LISTS:
@@ -180,26 +195,24 @@ def _condition_mistakes(key: str, condition: object, access: bool) -> Iterator[s
 
 def _is_date(value: object) -> bool:
     try:
-        dt.date.fromisoformat(value)  # type: ignore[arg-type]
+        dt.datetime.fromisoformat(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
     return True
 
 
 def in_store_values(predicate: Predicate) -> Predicate:
-    """A checked predicate from a file with its dates as days, ready for the store and for `matches`."""
+    """A checked predicate from a file with its dates as seconds, ready for the store and for `matches`."""
     joined, parts = parts_of(predicate)
     if joined:
         return {joined: [in_store_values(part) for part in parts]}
     ((key, condition),) = predicate.items()
-    turn = _day_number if key in DATES else _stored
+    turn = partial(_seconds, DATES[key]) if key in DATES else _stored
     if isinstance(condition, Mapping):
         return {key: {op: turn(wanted) for op, wanted in condition.items()}}
     return {key: turn(condition)}  # type: ignore[arg-type, dict-item]
 
 
-def _day_number(value: Value) -> Value:
-    """Days written in ISO form as numbers."""
-    if _is_list(value):
-        return [dt.date.fromisoformat(str(day)).toordinal() for day in value]
-    return dt.date.fromisoformat(str(value)).toordinal()
+def _seconds(second: Callable[[str], int], value: Value) -> Value:
+    """Dates written in ISO form as seconds."""
+    return [second(str(date)) for date in value] if _is_list(value) else second(str(value))

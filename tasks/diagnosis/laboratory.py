@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from kbgate.tasks.baseline.review import cards_of_baseline
+from kbgate.tasks.clock import LATEST
 from kbgate.tasks.diagnosis.variants import AS_IS, Change, Pieces, Ranking, Variants
 from kbgate.tasks.domain import Card, Cases, Inputs, KnowledgeBase, Material, Question
 from kbgate.tasks.errors import KbgateError
@@ -28,7 +29,7 @@ from kbgate.tasks.tables import Vectors
 
 VALIDITY, FILTER, ACCESS = "validity", "filter", "access"
 """The three conditions a question puts on cards, any of which may be lifted."""
-_ANY_DAY = {STARTS: {"$lte": dt.date.max.toordinal()}}
+_ANY_TIME = {STARTS: {"$lte": LATEST}}
 """What every card satisfies."""
 _SECTIONS: dict[str, type[Section]] = {
     "chunking": Chunking,
@@ -235,5 +236,5 @@ class Laboratory:
         conditions = [
             in_store_values(predicate) for name, predicate in kept.items() if predicate is not None and name not in lift
         ]
-        validity = _ANY_DAY if VALIDITY in lift else valid_at(self.as_of)
+        validity = _ANY_TIME if VALIDITY in lift else valid_at(self.as_of)
         return Question(asked.query, asked.language, both(validity, *conditions), self._vectors[case])

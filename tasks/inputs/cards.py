@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from kbgate.tasks.clock import first_second, last_second
 from kbgate.tasks.domain import Card, KnowledgeBase
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.readers import read_cards
@@ -48,7 +48,7 @@ class CardRow(BaseModel):
     @classmethod
     def _date_is_iso(cls, value: str) -> str:
         if value:
-            dt.datetime.fromisoformat(value)
+            first_second(value)
         return value
 
     @field_validator("metadata")
@@ -103,17 +103,12 @@ def _read(record: Record, known: dict[str, Card]) -> tuple[Card | None, list[Pro
 def _contradictions(row: CardRow) -> Iterator[str]:
     if not row.text.strip() and not row.title.strip():
         yield f"card '{row.id}' has neither title nor text"
-    start, end = _day(row.valid_from), _day(row.valid_until)
-    if start and end and start > end:
+    start, end = row.valid_from, row.valid_until
+    if start and end and first_second(start) > last_second(end):
         yield f"card '{row.id}' is valid from {start} until {end}: never"
-
-
-def _day(text: str) -> dt.date | None:
-    return dt.datetime.fromisoformat(text).date() if text else None
 
 
 def _card(row: CardRow, record: Record) -> Card:
     content = row.model_dump()
-    days = {"valid_from": _day(row.valid_from), "valid_until": _day(row.valid_until)}
     seen = digest({name: value for name, value in content.items() if name not in ("id", "updated_at")}, 16)
-    return Card(**{**content, **days, "topics": tuple(row.topics)}, hash=seen, file=record.file, line=record.line)
+    return Card(**{**content, "topics": tuple(row.topics)}, hash=seen, file=record.file, line=record.line)

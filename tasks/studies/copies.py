@@ -81,8 +81,8 @@ def card_line(card: Card) -> Line:
         "domain": card.domain,
         "topics": [*card.topics],
         "metadata": plain(card.metadata),
-        "valid_from": card.valid_from.isoformat() if card.valid_from else "",
-        "valid_until": card.valid_until.isoformat() if card.valid_until else "",
+        "valid_from": card.valid_from,
+        "valid_until": card.valid_until,
     }
     return {"id": card.id, "title": card.title, "text": card.text, **{name: value for name, value in line.items() if value}}
 

@@ -19,6 +19,7 @@ from kbgate.tasks.diagnosis.causes.table_header import table_spans
 from kbgate.tasks.diagnosis.truncation import cut_off
 from kbgate.tasks.domain import Card, Inputs, Material
 from kbgate.tasks.errors import named
+from kbgate.tasks.predicates import is_early, is_over
 from kbgate.tasks.records import read_text
 from kbgate.tasks.tables import Chunks
 
@@ -51,7 +52,7 @@ def inspect(inputs: Inputs, material: Material, chunks: Chunks, as_of: dt.dateti
         _cut(inputs, material, chunks),
         _split(cards, chunks),
         _undescribed(cards),
-        _invalid(cards, as_of.date()),
+        _invalid(cards, as_of),
         _near_duplicates(cards),
         _repeated(cards),
         _characters(cards),
@@ -120,9 +121,9 @@ def _undescribed(cards: Sequence[Card]) -> Iterator[Observation]:
     )
 
 
-def _invalid(cards: Sequence[Card], day: dt.date) -> Iterator[Observation]:
-    over = [card.id for card in cards if card.valid_until and card.valid_until < day]
-    early = [card.id for card in cards if card.valid_from and card.valid_from > day]
+def _invalid(cards: Sequence[Card], as_of: dt.datetime) -> Iterator[Observation]:
+    over, early = ([card.id for card in cards if invalid(card, as_of)] for invalid in (is_over, is_early))
+    day = as_of.date()
     yield _observed("expired", f"no card is expired on {day}", f"cards are expired on {day}", over)
     yield _observed("not yet valid", f"every card is valid from {day} on or before", f"cards are not yet valid on {day}", early)
 

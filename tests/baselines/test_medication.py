@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,15 @@ def test_cards() -> None:
     assert sum("valid_until" in card for card in CARDS.values()) >= 2
     assert sum("|---" in card["text"] and "description" in card for card in CARDS.values()) >= 6
     assert {card["metadata"]["audience"] for card in CARDS.values()} == {"public", "clinic"}
+
+
+def test_no_date_in_it_will_come_in_our_time() -> None:
+    """A card is expired, or will not expire before somebody else looks after this: no test ends on a day of the calendar."""
+    pinned = str(tomllib.loads((MEDICATION / "suite.toml").read_text())["as_of"])
+    ends = [card["valid_until"] for card in CARDS.values() if "valid_until" in card]
+    assert any(end < pinned for end in ends)
+    assert all(end < pinned or end >= "2090" for end in ends)
+    assert all(card.get("valid_from", "") <= pinned for card in CARDS.values())
 
 
 def test_cases() -> None:

@@ -13,9 +13,19 @@ from chromadb.config import Settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbgate.tasks.clock import midnight
 from kbgate.tasks.domain import Card
-from kbgate.tasks.predicates import BUILT_IN_FIELDS, both, in_store_values, matches, mistakes, store_fields, valid_at
+from kbgate.tasks.predicates import (
+    BUILT_IN_FIELDS,
+    LARGEST,
+    both,
+    in_store_values,
+    is_early,
+    is_over,
+    matches,
+    mistakes,
+    store_fields,
+    valid_at,
+)
 
 FILTERABLE = ("group", "level", "score", "flag", "tags")
 KNOWN = (*BUILT_IN_FIELDS, *FILTERABLE)
@@ -29,9 +39,11 @@ CARDS = [
     card(),
     card(language="en", tier="gold", topics=("a", "b"), metadata={"group": "x", "level": 1, "flag": True}),
     card(language="es", topics=("b",), metadata={"group": "y", "level": 2, "score": 1.0, "tags": ["t", "u"]}),
-    card(domain="d", valid_from=dt.date(2026, 1, 1), valid_until=dt.date(2026, 6, 30), metadata={"score": 2.5, "flag": False}),
-    card(language="en", valid_until=dt.date(2025, 12, 31), metadata={"group": "x", "level": 3, "tags": ["t"]}),
-    card(language="pt", valid_from=dt.date(2026, 3, 1), metadata={"level": 1, "score": -1.0}),
+    card(domain="d", valid_from="2026-01-01", valid_until="2026-06-30", metadata={"score": 2.5, "flag": False}),
+    card(language="en", valid_until="2025-12-31", metadata={"group": "x", "level": 3, "tags": ["t"]}),
+    card(language="pt", valid_from="2026-03-01", metadata={"level": 1, "score": -1.0}),
+    card(language="pt", valid_from="2026-03-01T09:30:00+02:00", valid_until="2026-06-30T18:00:00-05:00"),
+    card(valid_from="2026-03-01T07:30:00", valid_until="20260630T23:00:00.5Z", metadata={"level": 2}),
 ]
 
 
@@ -53,9 +65,20 @@ def conditions() -> st.SearchStrategy[dict[str, Any]]:
     text = st.sampled_from(["en", "es", "x", "y", "gold", "a", "b", "t", "zz"])
     number: st.SearchStrategy[Any] = st.one_of(st.integers(-2, 4), st.sampled_from([1.0, 2.5, -1.0]))
     listed = st.sampled_from(["$contains", "$not_contains"])
-    day = st.sampled_from(["2025-12-31", "2026-01-01", "2026-03-01", "2026-06-30"])
+    day = st.sampled_from(
+        [
+            "2025-12-31",
+            "2026-01-01",
+            "2026-03-01",
+            "2026-06-30",
+            "2026-03-01T07:30:00Z",
+            "2026-06-30T23:00:00",
+            "20260630T19-04",
+        ]
+    )
     field = st.sampled_from(["language", "tier", "domain", "group"])
     comparison = st.sampled_from(["$gt", "$gte", "$lt", "$lte"])
+    dated = st.sampled_from(["valid_from", "valid_until"])
     return st.one_of(
         st.builds(lambda f, op, v: {f: {op: v}}, field, st.sampled_from(["$eq", "$ne"]), text),
         st.builds(lambda f, v: {f: v}, field, text),
@@ -64,8 +87,15 @@ def conditions() -> st.SearchStrategy[dict[str, Any]]:
         st.builds(lambda f, v: {f: v}, st.sampled_from(["level", "score"]), number),
         st.builds(lambda v: {"flag": v}, st.booleans()),
         st.builds(lambda f, op, v: {f: {op: v}}, st.sampled_from(["topics", "tags"]), listed, text),
-        st.builds(lambda f, op, v: {f: {op: v}}, st.sampled_from(["valid_from", "valid_until"]), comparison, day),
+        st.builds(lambda f, op, v: {f: {op: v}}, dated, st.one_of(comparison, st.sampled_from(["$eq", "$ne"])), day),
+        st.builds(lambda f, op, v: {f: {op: v}}, dated, st.sampled_from(["$in", "$nin"]), st.lists(day, min_size=1)),
     )  # fmt: skip
+
+
+def instants() -> st.SearchStrategy[str]:
+    """Moments with an offset, to the ends of the calendar."""
+    offset = st.integers(-14 * 60, 14 * 60).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
+    return st.datetimes(timezones=offset).map(dt.datetime.isoformat)
 
 
 def predicates() -> st.SearchStrategy[dict[str, Any]]:
@@ -86,15 +116,33 @@ def test_our_evaluator_agrees_with_the_store(written: dict[str, Any], store: Any
 
 
 @pytest.mark.parametrize(
-    ("day", "valid"), [("2025-12-31", "01245"), ("2026-01-01", "0123"), ("2026-06-30", "01235"), ("2026-07-01", "0125")]
+    ("moment", "valid"),
+    [
+        ("2025-12-31T00:00:00", "0124"), ("2025-12-31T23:59:59", "0124"), ("2026-01-01T00:00:00", "0123"),
+        ("2026-03-01T00:00:00", "01235"), ("2026-03-01T07:29:59", "01235"), ("2026-03-01T07:30:00", "0123567"),
+        ("2026-06-30T23:00:00", "0123567"), ("2026-06-30T23:00:01", "01235"), ("2026-06-30T23:59:59", "01235"),
+        ("2026-07-01T00:00:00", "0125"),
+    ],
+)  # fmt: skip
+def test_validity_has_closed_ends_to_the_second_and_open_ones_where_nothing_is_said(
+    moment: str, valid: str, store: Any
+) -> None:
+    as_of = dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC)
+    where = valid_at(as_of)
+    assert set(store.get(where=where)["ids"]) == set(valid)
+    assert {str(n) for n, c in enumerate(CARDS) if matches(where, store_fields(c, ()))} == set(valid)
+    assert {str(n) for n, c in enumerate(CARDS) if not (is_early(c, as_of) or is_over(c, as_of))} == set(valid)
+
+
+@given(
+    dates=st.tuples(*[st.one_of(st.just(""), st.dates().map(dt.date.isoformat), instants())] * 2),
+    as_of=st.datetimes(timezones=st.just(dt.UTC)),
 )
-def test_validity_has_closed_ends_and_open_where_nothing_is_said(day: str, valid: str, store: Any) -> None:
-    where = valid_at(midnight(dt.date.fromisoformat(day)))
-    found = set(store.get(where=where)["ids"])
-    assert found == {str(n) for n, c in enumerate(CARDS) if matches(where, store_fields(c, ()))}
-    # "5" begins on 2026-03-01 and "4" ended on 2025-12-31.
-    expected = set(valid) - ({"5"} if day < "2026-03-01" else set()) - ({"4"} if day > "2025-12-31" else set())
-    assert found == expected
+def test_a_card_is_early_valid_or_over_at_every_moment(dates: tuple[str, str], as_of: dt.datetime) -> None:
+    one = card(valid_from=dates[0], valid_until=dates[1])
+    holds = matches(valid_at(as_of), store_fields(one, ()))
+    assert holds == (not is_early(one, as_of) and not is_over(one, as_of))
+    assert all(-LARGEST < second < LARGEST for second in store_fields(one, ()).values() if isinstance(second, int))
 
 
 def test_a_missing_field_fails_every_operator_but_the_negative_ones() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import ACCESS, FILTER, Laboratory
 from kbgate.tasks.domain import Card, Predicate
-from kbgate.tasks.predicates import parts_of, store_fields
+from kbgate.tasks.predicates import DATES, parts_of, store_fields
+from kbgate.tasks.tables import Value
 
 LIFTED = frozenset({FILTER, ACCESS})
 
@@ -22,7 +23,7 @@ def label(missing: Missing, lab: Laboratory) -> Confirmed | None:
     asked = sorted({name for predicate in (case.filter, case.entitled) for name in fields_of(predicate)})
     now = store_fields(card, lab.suite.kb.filterable)
     if old is None:
-        labels = ", ".join(f"{name} is {now.get(name)!r}" for name in asked)
+        labels = ", ".join(f"{name} is {_shown(card, now, name)}" for name in asked)
         back = lab.brings_back(missing.case, missing.gold, lift=LIFTED)
         rank = lab.ask(missing.case, lift=LIFTED).rank(missing.gold)
         how = "with the filter lifted"
@@ -31,12 +32,17 @@ def label(missing: Missing, lab: Laboratory) -> Confirmed | None:
         turned = [name for name in asked if now.get(name) != then.get(name)]
         if not turned:
             return None
-        labels = ", ".join(f"{name} was {then.get(name)!r} and is {now.get(name)!r}" for name in turned)
+        labels = ", ".join(f"{name} was {_shown(old, then, name)} and is {_shown(card, now, name)}" for name in turned)
         change = lab.replaced(labelled_as(old, card))
         back, rank = lab.brings_back(missing.case, missing.gold, change), lab.ask(missing.case, change).rank(missing.gold)
         how = "labelled as before"
     sentence = f"'{missing.gold}' is hidden by its labels ({labels}); {how} it stands at {rank or 'no rank'}"
     return Confirmed(sentence, (missing.gold,), back)
+
+
+def _shown(card: Card, stored: Mapping[str, Value], name: str) -> str:
+    """A label as it is written in the card's file."""
+    return repr(getattr(card, name) or None if name in DATES else stored.get(name))
 
 
 def labelled_as(old: Card, card: Card) -> Card:

@@ -12,7 +12,7 @@ from kbgate.tasks.diagnosis.causes.text_lost import lost_text
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 from kbgate.tasks.domain import Card
 from kbgate.tasks.errors import named
-from kbgate.tasks.predicates import store_fields
+from kbgate.tasks.predicates import is_early, is_over, store_fields
 from kbgate.tasks.tables import Value
 
 _MOST = 500
@@ -66,7 +66,7 @@ def what_happened(lab: Laboratory, card: str) -> str:
     now, old = lab.cards[card], lab.as_it_was(card)
     if card not in lab.baseline_hashes:
         return "displaced"
-    if (now.valid_until and now.valid_until < lab.as_of.date()) or (now.valid_from and now.valid_from > lab.as_of.date()):
+    if is_over(now, lab.as_of) or is_early(now, lab.as_of):
         return "validity"
     if is_broken(now):
         return "mojibake"

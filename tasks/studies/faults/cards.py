@@ -85,7 +85,7 @@ def expired(copy: Copy, draw: Random) -> Spoiled | None:
     """A card is valid until yesterday."""
     card = any_card(copy, draw)
     yesterday = dt.date.fromisoformat(copy.day) - dt.timedelta(days=1)
-    copy.edit(card, dataclasses.replace(card, valid_from=None, valid_until=yesterday))
+    copy.edit(card, dataclasses.replace(card, valid_from="", valid_until=yesterday.isoformat()))
     return _of(card.id)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from pathlib import Path
 
 from kbgate.tasks.domain import Cards
@@ -23,7 +22,7 @@ def test_a_card_is_recalled_as_it_was_kept(desk: Desk, tmp_path: Path) -> None:
     recalled = recall_cards(tmp_path, "desk", hashes(cards))
     assert len(recalled) == 12
     assert recalled[cards["c0"].hash] == dataclasses.replace(cards["c0"], file="", line=0)
-    assert recalled[cards["c0"].hash].valid_until == dt.date(2026, 5, 31)
+    assert recalled[cards["c0"].hash].valid_until == "2026-05-31"
 
 
 def test_what_is_kept_is_not_kept_again(desk: Desk, tmp_path: Path) -> None:

@@ -78,10 +78,36 @@ def _home_is_ours(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBGATE_HOME", str(home))
 
 
+NAMED = {
+    "pressure-feel-fine", "sugar-pill-diarrhea", "f-hiv-why-daily", "n-bike", "cholesterol-worth", "quit-mood-pill",
+    "brain-zaps", "syrup-spoon", "seizure-skipped", "lamictal-week", "tb-orange", "powder-breath", "ev-two-clues",
+    "c-fit-pill", "f-gold-miss",
+}  # fmt: skip
+"""The bundled suite's cases that tests speak of by name."""
+
+
+@pytest.fixture(scope="session")
+def quarter(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled suite with a quarter of its questions, accepted anew: an exam of it takes a third of the time.
+
+    Every card is there, and so are the questions in other languages and of every form. Copy it before spoiling it.
+    """
+    from kbgate.flows import evaluate
+    from kbgate.tasks.baseline.files import write_baseline
+
+    suite = tmp_path_factory.mktemp("quarter") / "medication"
+    shutil.copytree(MEDICATION, suite, ignore=shutil.ignore_patterns("baseline*"))
+    cases = read_lines(suite / "golden.jsonl")
+    assert {case["id"] for case in cases} > NAMED
+    write_lines(suite / "golden.jsonl", [case for n, case in enumerate(cases) if n % 5 == 0 or case["id"] in NAMED])
+    write_baseline(evaluate.run(str(suite), home=str(home)), "a quarter of the questions", False)
+    return suite
+
+
 @pytest.fixture
-def medication(tmp_path: Path) -> Path:
-    """A copy of the bundled suite with its baseline, to be spoiled."""
-    return Path(shutil.copytree(MEDICATION, tmp_path / "medication"))
+def medication(quarter: Path, tmp_path: Path) -> Path:
+    """A copy of the bundled knowledge base with a quarter of its questions and their baseline, to be spoiled."""
+    return Path(shutil.copytree(quarter, tmp_path / "medication"))
 
 
 @pytest.fixture

@@ -92,11 +92,11 @@ def test_an_ingest_is_judged_once_and_a_red_one_stays_red(
 
 
 class Repository:
-    """A real git repository with the bundled suite on its main branch and a change checked out."""
+    """A real git repository with a suite on its main branch and a change checked out."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, suite: Path):
         self.folder, self.suite = folder, folder / "suites" / "medication"
-        shutil.copytree(MEDICATION, self.suite)
+        shutil.copytree(suite, self.suite)
         self.git("init", "-q", "-b", "main")
         self.commit("first")
         self.git("checkout", "-q", "-b", "change")
@@ -111,9 +111,9 @@ class Repository:
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path: Path, quarter: Path) -> Repository:
     (tmp_path / "repo").mkdir()
-    return Repository(tmp_path / "repo")
+    return Repository(tmp_path / "repo", quarter)
 
 
 def comment(home: Path) -> str:
@@ -143,8 +143,10 @@ def test_touched_cases_are_asked_beside_the_subset_and_stay_out_of_its_means(
 
 
 def test_lowering_the_gates_and_worsening_retrieval_is_still_a_block(
-    repository: Repository, kbgate: CLI, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kbgate: CLI, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    (tmp_path / "repo").mkdir()
+    repository = Repository(tmp_path / "repo", MEDICATION)
     suite = repository.suite
     edit_text(suite / "suite.toml", "newly_failing = {ceiling = 0, slack = 1}", "newly_failing = {ceiling = 1.0}")
     edit_text(suite / "suite.toml", "contract = {tolerance = 0.02}", "contract = {tolerance = 1.0}")
@@ -250,9 +252,9 @@ def test_a_case_taken_out_is_a_warning_at_least(repository: Repository, kbgate: 
     assert comment(home).startswith("## kbgate: WARN: 1 case of the baseline no longer asked: n-bike")
 
 
-def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(tmp_path: Path, kbgate: CLI, home: Path) -> None:
+def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(quarter: Path, tmp_path: Path, kbgate: CLI, home: Path) -> None:
     (tmp_path / "repo").mkdir()
-    repository = Repository(tmp_path / "repo")
+    repository = Repository(tmp_path / "repo", quarter)
     repository.git("checkout", "-q", "main")
     (repository.suite / "suite.toml").rename(tmp_path / "suite.toml")
     repository.commit("no settings yet")
@@ -268,9 +270,11 @@ def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(tmp_path: Path, 
     assert "This change edits its own baseline or gates" in comment(home)
 
 
-def test_settings_brought_to_a_collection_without_any_are_flagged(tmp_path: Path, kbgate: CLI, home: Path) -> None:
+def test_settings_brought_to_a_collection_without_any_are_flagged(
+    quarter: Path, tmp_path: Path, kbgate: CLI, home: Path
+) -> None:
     (tmp_path / "repo").mkdir()
-    repository = Repository(tmp_path / "repo")
+    repository = Repository(tmp_path / "repo", quarter)
     repository.git("checkout", "-q", "main")
     text = (repository.suite / "suite.toml").read_text()
     (repository.suite / "suite.toml").unlink()
@@ -315,8 +319,10 @@ def test_a_target_branch_that_is_not_there_is_bad_input(ref: str, repository: Re
     assert kbgate("pull-request", repository.suite, f"--baseline-ref={ref}") == 2
 
 
-def test_a_suite_the_target_branch_does_not_know_is_inconclusive(repository: Repository, kbgate: CLI, home: Path) -> None:
-    new = Path(shutil.copytree(MEDICATION, repository.folder / "suites" / "new"))
+def test_a_suite_the_target_branch_does_not_know_is_inconclusive(
+    repository: Repository, quarter: Path, kbgate: CLI, home: Path
+) -> None:
+    new = Path(shutil.copytree(quarter, repository.folder / "suites" / "new"))
     repository.commit("a new suite")
     assert kbgate("pull-request", new, "--baseline-ref", "main") == 3
     assert last_verdict(home)["code"] == "no_baseline"

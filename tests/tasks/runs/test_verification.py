@@ -13,17 +13,17 @@ import pytest
 
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.runfiles import digests_of, sealed
-from tests.conftest import MEDICATION, edit_lines, edit_text
+from tests.conftest import edit_lines, edit_text
 
 CLI = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
-def examined(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def examined(home: Path, quarter: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A suite that lost a card, and the run that said so; examined once for all tests."""
     from kbgate.flows import evaluate
 
-    suite = Path(shutil.copytree(MEDICATION, tmp_path_factory.mktemp("verified") / "medication"))
+    suite = Path(shutil.copytree(quarter, tmp_path_factory.mktemp("verified") / "medication"))
     edit_lines(suite / "cards.jsonl", lambda row: None if row["id"] == "epilepsy-missed" else row)
     return suite, evaluate.run(str(suite), home=str(home)).folder
 

@@ -60,6 +60,7 @@ class Desk:
         self.folder = folder
         self.gates = DEFAULT
         self.settings = "top_k = 3\nk_values = [1, 3]\n"
+        self.retrieval = 'method = "exact"\n'
         self.cards: list[dict[str, Any]] = [{"id": card, "text": card} for card in CARDS]
         self.cases: list[dict[str, Any]] = []
         self.today = dt.date(2026, 6, 1)
@@ -73,7 +74,7 @@ class Desk:
         """The same desk in a folder of its own: what one test does to it, no other sees."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         other = Desk(folder)
-        other.gates, other.settings, other.today = self.gates, self.settings, self.today
+        other.gates, other.settings, other.retrieval, other.today = self.gates, self.settings, self.retrieval, self.today
         other.cards, other.cases = copy.deepcopy((self.cards, self.cases))
         return other
 
@@ -88,8 +89,7 @@ class Desk:
         write_lines(self.folder / "cards.jsonl", self.cards)
         write_lines(self.folder / "golden.jsonl", self.cases)
         gates = f"[gates]\n{self.gates}" if self.gates is not None else ""
-        method = '[retrieval]\nmethod = "exact"\n'
-        (self.folder / "suite.toml").write_text(f'name = "desk"\n{self.settings}\n{method}{gates}')
+        (self.folder / "suite.toml").write_text(f'name = "desk"\n{self.settings}\n[retrieval]\n{self.retrieval}{gates}')
         suite = load_suite(self.folder, floors)
         kb, golden, baseline = load_cards(suite), load_golden(suite), read_baseline(suite)
         inputs = Inputs(suite, kb, golden, baseline, check_inputs(suite, kb, golden, baseline))

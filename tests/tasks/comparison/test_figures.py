@@ -135,3 +135,19 @@ def test_a_figure_a_case_no_longer_has_counts_as_the_worst_there_is(desk: Desk) 
     desk.cards[0]["tier"] = ""
     found = desk.exam({"a": [], "b": filler("c1")}).comparison
     assert (figure(found, "failing@3")["current"], figure(found, "failing@3")["n"]) == (0.5, 2)
+
+
+def test_a_label_that_all_cases_share_makes_no_part(desk: Desk) -> None:
+    """A part that is the whole would print every figure twice."""
+    comparison = exam(desk, "++++", "++++", language=dict.fromkeys("abcd", "en"), topic=dict(zip("abcd", "xxyy", strict=True)))
+    assert {row.slice for row in comparison.figures} == {"", "topic=x", "topic=y"}
+
+
+@pytest.mark.parametrize("threshold", ["", "min_similarity = 0.2\n"])
+def test_refusals_are_figures_only_where_the_suite_refuses(threshold: str, desk: Desk) -> None:
+    desk.retrieval += threshold
+    desk.case("a")
+    desk.case("none", kind="no_match")
+    figures = {str(row.figure) for row in desk.exam({"a": HIT, "none": HIT}).comparison.figures if row.n}
+    assert ({"false_answer", "false_refusal"} <= figures) == bool(threshold)
+    assert bool({"false_answer", "false_refusal"} & figures) == bool(threshold)

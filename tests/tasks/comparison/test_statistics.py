@@ -10,8 +10,11 @@ from scipy import stats
 
 from kbgate.tasks.comparison.statistics import (
     ALPHA,
+    RESAMPLES,
     Clustered,
     Floats,
+    _blocks,
+    _poisson_weights,
     bootstrap,
     by_cluster,
     effective_n,
@@ -24,6 +27,8 @@ from kbgate.tasks.comparison.statistics import (
 
 ONE = np.ones(1)
 NONE = np.zeros(1)
+PINNED = (-0.2349584, 0.0615209, 0.5984803, 0.2011343, 32.1274238)
+"""Of one table: the interval's ends, p, the smallest visible drop, the effective n."""
 
 
 def column(*values: float) -> Floats:
@@ -240,6 +245,63 @@ def test_what_moves_beside_hides_a_fall() -> None:
     noisy = by_cluster(column(*[0.5, -0.5] * 25), np.arange(50))
     fall = smallest_visible_drop(noisy)[0]
     assert fall == pytest.approx(1.645 * 0.0707 + 0.842 * (0.0707**2 + fall * (1 - fall) / 50) ** 0.5, abs=0.002)
+
+
+def test_weights_are_those_of_a_poisson_distribution() -> None:
+    """65,536 equally likely draws: as many of each weight as scipy's probabilities say, to the draw; on average one."""
+    weights = _poisson_weights()
+    counts = np.bincount(weights.astype(int))
+    assert len(weights) == 2**16
+    assert np.abs(counts - 2**16 * stats.poisson.pmf(np.arange(len(counts)), 1.0)).max() <= 1.0
+    assert weights.mean() == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_what_never_moved_may_have_moved_as_far_either_way(n: int) -> None:
+    low, high = bootstrap(by_cluster(column(*[0.0] * n), np.arange(n)), ONE)
+    assert -low[0] == pytest.approx(high[0], rel=0.1)
+
+
+def test_drawn_in_blocks_or_at_once_an_interval_is_of_all_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 50 and of all: other draws, the same number of them, and so the same interval but for chance."""
+    table = by_cluster(np.random.default_rng(4).normal(0, 1, (30, 1)), np.arange(30))
+    at_once = bootstrap(table, ONE)
+    assert sum(_blocks(32)) == RESAMPLES
+    monkeypatch.setattr("kbgate.tasks.comparison.statistics._BLOCK", 50 * 32)
+    assert _blocks(32) == [50] * (RESAMPLES // 50)
+    assert np.array(bootstrap(table, ONE)) == pytest.approx(np.array(at_once), abs=0.03)
+    assert sum(_blocks(3)) == RESAMPLES  # the last one is what is left
+
+
+def test_the_same_table_gives_the_same_figures_in_every_version() -> None:
+    """Seeds are fixed: a figure in a committed report can be had again. Other figures here are another version."""
+    draw = np.random.default_rng(11)
+    values = draw.choice([-1.0, -0.5, 0.0, 0.0, 0.5], (60, 1))
+    table = by_cluster(values, draw.integers(0, 40, 60))
+    low, high = bootstrap(table, ONE)
+    assert (low[0], high[0]) == (pytest.approx(PINNED[0], abs=1e-6), pytest.approx(PINNED[1], abs=1e-6))
+    assert sign_flip(table, np.array([0.1]))[0] == pytest.approx(PINNED[2], abs=1e-6)
+    assert smallest_visible_drop(table)[0] == pytest.approx(PINNED[3], abs=1e-6)
+    assert effective_n(table)[0] == pytest.approx(PINNED[4], abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 49, 200, 499])
+def test_an_interval_of_all_or_nothing_reaches_it(n: int) -> None:
+    """Whatever the last bit of a root says."""
+    assert all(wilson(1.0, size)[1] == 1.0 and wilson(0.0, size)[0] == 0.0 for size in range(n, n + 60))
+
+
+@given(before=st.lists(st.booleans(), min_size=1, max_size=12), after=st.data())
+def test_a_change_of_shares_is_at_most_whole(before: list[bool], after: st.DataObject) -> None:
+    now = after.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
+    low, high = paired_shares(np.array(before, dtype=float), np.array(now, dtype=float), len(before))
+    assert -1.0 <= low <= np.mean(now) - np.mean(before) <= high <= 1.0
+
+
+@pytest.mark.parametrize("turned", [1.0, -1.0])
+def test_a_share_that_turned_round_whole_ends_at_one_either_way(turned: float) -> None:
+    then, now = (np.zeros(5), np.ones(5)) if turned > 0 else (np.ones(5), np.zeros(5))
+    assert turned in paired_shares(then, now, 5)
 
 
 def test_holm_never_lets_a_later_one_be_surer_than_an_earlier() -> None:

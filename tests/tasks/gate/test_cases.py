@@ -183,3 +183,39 @@ def test_a_removed_case_is_told(desk: Desk) -> None:
     desk.cases = [case for case in desk.cases if case["id"] != "q07"]
     del rankings["q07"]
     assert said(desk.judge(rankings), "removed") == ["supporting: 1 case of the baseline no longer asked: q07"]
+
+
+# ---------------------------------------------------------------- just at the mark
+
+
+@pytest.mark.parametrize(("mark", "fails"), [("0.5", False), ("0.5000000001", False), ("0.50001", True)])
+def test_a_canary_of_just_the_pass_mark_passes(mark: str, fails: bool, desk: Desk) -> None:
+    """One of two that must both be there: a contract of 0.5."""
+    desk.settings += f"pass_mark = {mark}\n"
+    desk.case("bird", expected=["c0", "c11"], canary=True)
+    rankings = {"bird": HIT}
+    told = said(desk.judge(rankings), "canaries")
+    assert told == (["critical: 1 canary case failing: bird"] if fails else [])
+
+
+@pytest.mark.parametrize(("slack", "rank", "slips"), [(0, 4, False), (1, 4, True), (1, 5, False), (2, 5, True), (2, 6, False)])
+def test_slack_is_as_many_ranks_as_the_gate_says(slack: int, rank: int, slips: bool, desk: Desk) -> None:
+    desk.gates = f"contract = {{tolerance = 0.9}}\nnewly_failing = {{ceiling = 0, slack = {slack}}}\n"
+    rankings = accepted(desk, 20)
+    lower = [f"c{n}" for n in range(1, rank)]
+    (told,) = said(desk.judge({**rankings, "q05": filler(*lower, "c0")}), "newly_failing")
+    assert told.startswith("supporting: 1 case slipped" if slips else "critical: 1 case newly failing")
+
+
+def test_where_no_gate_says_so_one_rank_is_slack(desk: Desk) -> None:
+    desk.gates = "contract = {tolerance = 0.9}\n"
+    rankings = accepted(desk, 20)
+    changes = desk.exam({**rankings, "q05": NEAR, "q06": filler("c1", "c2", "c3", "c4", "c0")}).comparison.changes
+    assert {change.case.id: str(change.kind) for change in changes} == {"q05": "slipped", "q06": "newly_failing"}
+
+
+@pytest.mark.parametrize(("ceiling", "speaks"), [("0.6", True), ("1.0", False)])
+def test_the_only_case_is_the_whole_share(ceiling: str, speaks: bool, desk: Desk) -> None:
+    desk.gates = f"contract = {{tolerance = 1.0}}\nnewly_failing = {{ceiling = {ceiling}, slack = 0}}\n"
+    accepted(desk, 1)
+    assert bool(said(desk.judge({"q00": MISS}), "newly_failing")) == speaks

@@ -183,6 +183,11 @@ def test_a_predicate_nested_without_end_is_a_sentence() -> None:
     assert "is nested more than 20 deep" in " ".join(mistakes(nested, KNOWN))
 
 
+@pytest.mark.parametrize(("count", "told"), [(1000, []), (1001, ["$in on 'tier' lists 1001 values; 1000 are allowed"])])
+def test_a_list_holds_a_thousand_values(count: int, told: list[str]) -> None:
+    assert list(mistakes({"tier": {"$in": [f"t{n}" for n in range(count)]}}, KNOWN)) == told
+
+
 def test_access_predicates_name_who_may_see() -> None:
     assert list(mistakes({"group": {"$ne": "x"}}, KNOWN)) == []
     assert "lets cards without the field through" in next(iter(mistakes({"group": {"$ne": "x"}}, KNOWN, access=True)))

@@ -160,3 +160,13 @@ def test_answers_found_among_more_noise(desk: Desk) -> None:
     assert sentences["generic"] == "recall@3 holds while noise@3 rose by 0.333"
     assert "generic" not in names(desk.exam({f"q{n}": filler("c1", "c0") for n in range(4)}), [])
     assert "generic" not in names(desk.exam({f"q{n}": filler("c0") if n else filler("c1", "c2", "c3") for n in range(4)}), [])
+
+
+def test_the_pattern_that_explains_most_stands_first_and_noise_explains_no_failure(desk: Desk) -> None:
+    """Four newly failing of one domain among cases whose noise rose: the domain has a share, the noise has none."""
+    for n in range(12):
+        desk.case(f"q{n:02d}")
+    desk.accept({f"q{n:02d}": filler("c1", "c0") for n in range(12)})
+    exam = desk.exam({f"q{n:02d}": filler("c0") for n in range(12)})
+    told = patterns_of(exam, findings(["q00", "q01", "q02"], "displaced"), [])
+    assert [(pattern.name, pattern.n, pattern.share) for pattern in told] == [("last_ingest", 3, 1.0), ("generic", 12, 0.0)]

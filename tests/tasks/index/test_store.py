@@ -12,7 +12,16 @@ from kbgate.tasks.domain import KnowledgeBase
 from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.index import store as indexing
 from kbgate.tasks.index.chunking import chunk
-from kbgate.tasks.index.store import build_rows, ef_search, ingest, open_search, reopen, temporary_store
+from kbgate.tasks.index.store import (
+    build_rows,
+    ef_search,
+    ingest,
+    no_embedder,
+    open_search,
+    open_store,
+    reopen,
+    temporary_store,
+)
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.settings import Chunking, IndexSettings, Suite
 from kbgate.tasks.tables import Rows
@@ -89,6 +98,19 @@ def test_what_a_new_client_reads_back_is_the_same_index(tmp_path: Path) -> None:
         again = reopen(index)
     assert dataclasses.asdict(again.rows) == dataclasses.asdict(index.rows)
     assert np.allclose(again.vectors, index.vectors, atol=1e-6)  # cosine space: the store normalises once more
+
+
+def test_a_new_client_reads_the_vectors_that_the_store_holds(tmp_path: Path) -> None:
+    """Not those that went in: what is searched is what is examined."""
+    suite, _, rows = parts(tmp_path, [{"id": f"c{n}", "text": f"Text {n}"} for n in range(3)])
+    with temporary_store("b") as store:
+        index = ingest(suite, rows, unit(rows), store, "build")
+        assert not np.allclose(index.vectors[0], index.vectors[1])
+        open_store(store).get_collection("build", embedding_function=no_embedder()).update(
+            ids=[rows.ids[0]], embeddings=[index.vectors[1].tolist()]
+        )
+        again = reopen(index)
+    assert np.allclose(again.vectors, index.vectors[[1, 1, 2]], atol=1e-6)
 
 
 def test_two_runs_never_see_each_other(tmp_path: Path) -> None:

@@ -209,3 +209,17 @@ def test_the_bundled_suites_drill(kbgate: CLI, tmp_path: Path, capsys: pytest.Ca
     assert sum(mutant["right"] for mutant in noticed) >= 0.9 * len(noticed)
     assert not any(mutant["missed"] for mutant in mutants)
     assert len(noticed) >= 30
+
+
+def test_a_copy_brings_the_baseline_it_is_held_against(tmp_path: Path) -> None:
+    """All of its files and none else; without one there is none."""
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in ("baseline.json", "baseline.cases.jsonl", "suite.toml", "notes.txt"):
+        (base / name).write_text(name)
+    write(a_copy(), tmp_path / "with", base)
+    write(a_copy(), tmp_path / "without")
+    own = {"suite.toml", "cards.jsonl", "golden.jsonl"}
+    assert {file.name for file in (tmp_path / "with").iterdir()} == {*own, "baseline.json", "baseline.cases.jsonl"}
+    assert (tmp_path / "with" / "baseline.json").read_text() == "baseline.json"
+    assert {file.name for file in (tmp_path / "without").iterdir()} == own

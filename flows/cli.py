@@ -12,6 +12,7 @@ from kbgate.flows.options import EXIT_CODES, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import complain, print_verdict
 from kbgate.tasks.errors import InputError, KbgateError, Problem
+from kbgate.tasks.secret import withheld
 
 app = typer.Typer(
     name="kbgate",
@@ -86,7 +87,8 @@ def command_line(arguments: list[str]) -> int:
     """Run one command and return its exit code; input errors are sentences, one a line."""
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=[a for a in arguments if a != "--debug"], prog_name="kbgate", standalone_mode=False)
+        with withheld():
+            code = command.main(args=[a for a in arguments if a != "--debug"], prog_name="kbgate", standalone_mode=False)
         if code is not None and code not in range(5):
             # click turns Ctrl-C into a code of its own, and no code above 4 has a meaning here.
             raise KbgateError("interrupted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,11 @@ def verify(
     """Recompute a run's scores, comparison and verdict from its rankings, and say what its files say otherwise."""
     from kbgate.tasks import exam, stages
     from kbgate.tasks.runs import verification
+    from kbgate.tasks.runs.authentication import UNAUTHENTICATED
+    from kbgate.tasks.secret import secret
 
+    if secret() is None:
+        print(UNAUTHENTICATED, file=sys.stderr)
     document = verification.read_verdict(run)
     settings = stages.load_suite(suite or Path(document.inputs.suite), document.inputs.floors)
     differences = verification.verify(run, document, exam.load(settings, door.home_of()))

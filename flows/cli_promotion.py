@@ -82,12 +82,19 @@ def gate(
     verdict: Annotated[Path, typer.Option("--verdict", help="The verdict.json of a run.")],
     index_fingerprint: Annotated[str, typer.Option("--index-fingerprint", help="Of the index that is to be served.")],
 ) -> int:
-    """Say whether a verdict opens the door for an index: refuses red, fast, foreign, other-policy and stale ones."""
-    from kbgate.tasks import stages
+    """Say whether a verdict opens the door for an index: refuses red, fast, foreign, other-policy and stale ones.
+
+    With KBGATE_KEY in the environment it must carry that key's HMAC. Without, its figures are recomputed where its run's
+    files stand beside it, and index fingerprint, build and time are taken as it says them.
+    """
+    from kbgate.tasks import exam, stages
     from kbgate.tasks.gate.policy import policy_fingerprint
     from kbgate.tasks.index.fingerprint import golden_fingerprint
-    from kbgate.tasks.production.promotion import check_verdict
+    from kbgate.tasks.production.promotion import check_verdict, refuse_verdict
+    from kbgate.tasks.runs.authentication import UNAUTHENTICATED
+    from kbgate.tasks.runs.verification import distrust, is_whole
     from kbgate.tasks.schema import Fingerprints
+    from kbgate.tasks.secret import secret
 
     settings = stages.load_suite(suite)
     golden, baseline = stages.load_golden(settings), stages.read_baseline(settings)
@@ -97,6 +104,12 @@ def gate(
         policy=policy_fingerprint(settings),
         baseline=baseline.fingerprint if baseline else "",
     )
+    if secret() is None:
+        alone = "" if is_whole(verdict.parent) else "; nor are the figures recomputed: its run's files are not beside it"
+        print(f"{UNAUTHENTICATED}{alone}", file=sys.stderr)
     document = check_verdict(verdict, settings, current, door.now())
+    against = distrust(verdict.parent, document, lambda: exam.load(settings, door.home_of()))
+    if against:
+        refuse_verdict(settings, against)
     print(f"open: {document.verdict} of run {document.run}", file=sys.stderr)
     return 0

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from kbgate.tasks.conclusions import Result, VerdictName
 from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.secret import withheld
 from kbgate.tasks.stages import in_flow_run
 
 R = TypeVar("R", bound=Result)
@@ -46,7 +47,8 @@ def as_flow(body: Callable[..., Result], name: str) -> Any:
 
     @wraps(body)
     def flow_body(*args: Any, **kwargs: Any) -> Any:
-        result = body(*args, **kwargs)
+        with withheld():
+            result = body(*args, **kwargs)
         _forget_retries()
         if result.exit_code == 0:
             return Completed(name=result.name.capitalize(), message=result.summary[:_MESSAGE], data=result)

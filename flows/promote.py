@@ -25,6 +25,7 @@ from kbgate.tasks.errors import InputError, Problem, counted, named
 from kbgate.tasks.production.lease import locked
 from kbgate.tasks.production.places import candidate, open_production, sweep
 from kbgate.tasks.results import ChangeKind
+from kbgate.tasks.runs.verification import read_unbroken
 
 
 def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = "", re_embed: bool = False) -> Promotion:
@@ -47,6 +48,7 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         try:
             evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
             publish(evaluation, place)
+            read_unbroken(evaluation.folder)  # what vouches for the build that will be served is there, and ours
             unaccepted = _slips(evaluation) if update_baseline else ""
             if update_baseline and evaluation.exit_code == 0 and not unaccepted:
                 may_be_accepted(evaluation, False)  # said before anything moves

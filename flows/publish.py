@@ -11,8 +11,8 @@ from kbgate.flows.prefect import refuse_foreign_flows
 from kbgate.reports.render import render_comment, render_markdown
 from kbgate.tasks import stages
 from kbgate.tasks.conclusions import Evaluation, Night, PullRequest
-from kbgate.tasks.diagnosis.labels import write_review
-from kbgate.tasks.records import append_line, write_text
+from kbgate.tasks.diagnosis.labels import review_of
+from kbgate.tasks.records import append_line
 from kbgate.tasks.runs.archive import keep_cards
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.history import append_history
@@ -22,24 +22,28 @@ _ARTIFACT_LIMIT = 400_000
 _SHOWN = {"suite", "run", "build", "mode", "verdict", "exit_code", "code", "fingerprints"}
 """Parts of the verdict that the event carries."""
 _REASONS = 20
+COMMENT = "comment.md"
 
 
-def publish(evaluation: Evaluation, home: Path) -> None:
-    """Write a run's files, append it to the history, and show its report in Prefect where Prefect runs it."""
+def publish(evaluation: Evaluation, home: Path, comment: str = "") -> None:
+    """Write a run's files, append it to the history, and show its report in Prefect where Prefect runs it.
+
+    `comment`: of a pull request; it stands in comment.md beside the report.
+    """
     document = verdict_document(evaluation)
     report = render_markdown(evaluation, document)
-    stages.write_run(evaluation, document, report)
-    write_review(evaluation)
+    more = {**review_of(evaluation), **({COMMENT: comment} if comment else {})}
+    stages.write_run(evaluation, document, report, more)
     append_history(home, document)
     keep_cards(home, evaluation.exam.suite.name, evaluation.exam.kb.cards)
     if stages.in_flow_run():
         _shown(lambda: _show(document, report))
 
 
-def publish_comment(result: PullRequest) -> None:
-    """Write comment.md beside the deciding run's report, and to the step summary of GitHub where it runs there."""
+def publish_pull_request(result: PullRequest, home: Path) -> None:
+    """Publish the deciding run with comment.md, which goes to the step summary of GitHub where it runs there."""
     comment = render_comment(result, verdict_document(result.deciding))
-    write_text(result.deciding.folder / "comment.md", comment)
+    publish(result.deciding, home, comment)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with Path(summary).open("a", encoding="utf-8") as file:

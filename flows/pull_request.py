@@ -11,7 +11,7 @@ from typing import Any
 
 from kbgate.flows import door
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
-from kbgate.flows.publish import publish, publish_comment
+from kbgate.flows.publish import publish_pull_request
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
 from kbgate.tasks.clock import Clock
@@ -34,8 +34,7 @@ def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -
     if subset.exit_code != 0:
         deciding = exam.evaluate(inputs, material, inputs.golden.cases, place, clock)
     result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref)
-    publish(deciding, place)
-    publish_comment(result)
+    publish_pull_request(result, place)
     return result
 
 

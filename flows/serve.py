@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kbgate.flows import after_ingest, nightly, promote, pull_request
-from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.errors import InputError, KbgateError, Problem
+from kbgate.tasks.secret import NAME, secret
 
 
 def serve_all(folder: str) -> None:
@@ -14,6 +15,9 @@ def serve_all(folder: str) -> None:
 
     if not os.environ.get("PREFECT_API_URL"):
         raise KbgateError("PREFECT_API_URL is not set; start a server (prefect server start) and name its API")
+    if secret() is not None:
+        sentence = "is set, and a flow that is served runs in a process of its own, which is given no key; unset it here, and"
+        raise InputError([Problem(NAME, 0, f"{sentence} start a worker where it is set: prefect worker start --pool kbgate")])
     from prefect import serve
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.deployments.runner import EntrypointType  # type: ignore[attr-defined]

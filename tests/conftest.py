@@ -20,6 +20,7 @@ os.environ["DO_NOT_TRACK"] = "1"
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ.pop("PREFECT_API_URL", None)
+os.environ.pop("KBGATE_KEY", None)
 
 ROOT = Path(__file__).parent.parent
 MEDICATION = ROOT / "baselines" / "medication"

@@ -58,6 +58,14 @@ def test_a_room_imports_rooms_below_it(path: Path) -> None:
     assert not above, f"{name_of(path)} imports {above}, which stand above it"
 
 
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_whoever_starts_a_process_keeps_the_key_from_it(path: Path) -> None:
+    imported = modules_imported(path)
+    starts = {"subprocess", "concurrent.futures.ProcessPoolExecutor", "multiprocessing.get_context"} & imported
+    keeps = {f"kbgate.tasks.secret.{name}" for name in ("environment", "withheld")} & imported
+    assert keeps or not starts, f"{name_of(path)} starts processes, and they would inherit KBGATE_KEY"
+
+
 def test_every_room_has_its_place() -> None:
     there = {room_of(name_of(path)) for path in FILES} - {"tasks"}
     assert there == set(ROOMS)

@@ -65,10 +65,10 @@ def review_table(doubts: tuple[Doubt, ...], exam: Exam) -> str:
     return out.getvalue()
 
 
-def write_review(evaluation: Evaluation) -> None:
-    """Write label_review.csv beside a run's report, where a label is in doubt."""
-    if evaluation.diagnosis.doubts:
-        write_text(evaluation.folder / REVIEW, review_table(evaluation.diagnosis.doubts, evaluation.exam))
+def review_of(evaluation: Evaluation) -> dict[str, str]:
+    """label_review.csv and what stands in it, where a label is in doubt."""
+    doubts = evaluation.diagnosis.doubts
+    return {REVIEW: review_table(doubts, evaluation.exam)} if doubts else {}
 
 
 def _cell(text: str) -> str:

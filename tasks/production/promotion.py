@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from kbgate.tasks.conclusions import Evaluation, Level, Promotion
 from kbgate.tasks.domain import Mode
@@ -12,6 +14,7 @@ from kbgate.tasks.errors import Refused, did_you_mean
 from kbgate.tasks.index.store import close_store, no_embedder, open_store
 from kbgate.tasks.production.pointer import Examined, Pointer, Production, Target
 from kbgate.tasks.records import append_line
+from kbgate.tasks.runs.authentication import doubt_of
 from kbgate.tasks.runs.document import VerdictDocument, read_document
 from kbgate.tasks.runs.runfiles import seal_of
 from kbgate.tasks.schema import Fingerprints
@@ -101,13 +104,20 @@ def check_verdict(path: Path, suite: Suite, current: Fingerprints, now: dt.datet
     """For teams that promote with their own tools: raise `Refused` unless this verdict opens the door for this index.
 
     `current`: the four fingerprints as they are now, the index's being that of what is to be served. Refused: red or unsure,
-    fast, of another index, golden set, baseline or policy, too old, or not what kbgate writes beside a PASS.
+    fast, of another index, golden set, baseline or policy, too old, not what kbgate writes beside a PASS, or, where KBGATE_KEY
+    is set, not authenticated by it.
     """
     document = read_document(path)
     objections = [sentence for speaks, sentence in _objections(document, suite, current, now) if speaks]
     if objections:
-        raise Refused(f"the verdict does not open the door: {'; '.join(objections)}")
+        refuse_verdict(suite, objections)
     return document
+
+
+def refuse_verdict(suite: Suite, objections: Sequence[str]) -> NoReturn:
+    """Raise `Refused`, with what speaks against a verdict and the command that gives another one."""
+    command = f"kbgate evaluate {shlex.quote(str(suite.given))}"
+    raise Refused(f"the verdict does not open the door: {'; '.join(objections)}; next: {command}")
 
 
 def _objections(document: VerdictDocument, suite: Suite, current: Fingerprints, now: dt.datetime) -> Iterator[tuple[bool, str]]:
@@ -115,6 +125,8 @@ def _objections(document: VerdictDocument, suite: Suite, current: Fingerprints, 
     grave = [r.sentence for r in document.reasons if r.level not in (Level.SUPPORTING, Level.ADVISORY)]
     failed = {kind.value: n for kind, n in document.outcomes.items() if not kind.measured}
     yield document.seal != seal_of(document), "it is not what kbgate wrote: its seal does not fit"
+    doubt = doubt_of(document)
+    yield bool(doubt), doubt
     yield document.suite != suite.name, f"it is of suite '{document.suite}', not '{suite.name}'"
     yield not name.green or code != 0, f"the verdict is {name}, exit code {code}"
     yield document.provisional, "it is provisional"

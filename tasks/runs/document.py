@@ -113,7 +113,9 @@ class VerdictDocument(Based):
     files: Annotated[dict[str, Sha256], _SEAL] = Field(default_factory=dict)
     """sha256 of every other file of the run; empty until they are written."""
     seal: Annotated[Sha256 | Literal[""], _SEAL] = ""
-    """sha256 of all the rest; empty until it is written."""
+    """sha256 of all the rest but `hmac`; empty until it is written. It shows damage: whoever edits can seal again."""
+    hmac: Annotated[Sha256 | Literal[""], _SEAL] = Field(default="", exclude_if=lambda value: not value)
+    """HMAC-SHA256 of all the rest, by KBGATE_KEY; absent where there was no key."""
 
 
 def parts_of(basis: Basis) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""One run's files: verdict.json, report.md, run.parquet, scores.parquet, run.trec and qrels.trec.
+"""One run's files: verdict.json, report.md, run.parquet, scores.parquet, run.trec and qrels.trec, and what a flow adds.
 
 Each file is replaced at once; verdict.json is written last, so that a folder which holds one holds the others too.
 """
@@ -10,17 +10,20 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 from kbgate.tasks.conclusions import Evaluation, NightlyRow, Result
 from kbgate.tasks.records import digest, write_text
 from kbgate.tasks.results import Placement, Run
+from kbgate.tasks.runs.authentication import authenticated
 from kbgate.tasks.runs.columns import cards_table, run_table, scores_table, write_parquet
 from kbgate.tasks.runs.document import FILE, VerdictDocument
 
 MANIFEST = "cards.parquet"
 """A run's file: id and hash of every card it saw."""
-_WRITTEN_LATER = (FILE, "comment.md", "label_review.csv")
+OTHERS = ("run.parquet", "scores.parquet", MANIFEST, "report.md", "run.trec", "qrels.trec")
+"""What every run writes beside its verdict."""
 _TREC_DEPTH = 1000
 
 
@@ -36,14 +39,17 @@ def summarise(suite: str, result: Result) -> NightlyRow:
     return NightlyRow(suite, result.name, result.exit_code, worst)
 
 
-def write_run(evaluation: Evaluation, document: VerdictDocument, report: str) -> None:
-    """Write the run's files into its folder."""
+def write_run(
+    evaluation: Evaluation, document: VerdictDocument, report: str, more: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the run's files into its folder; `more`: texts by the name of their file."""
     folder, exam = evaluation.folder, evaluation.exam
     folder.mkdir(parents=True, exist_ok=True)
     write_parquet(run_table(exam.run), folder / "run.parquet")
     write_parquet(scores_table(exam.scores), folder / "scores.parquet")
     write_parquet(cards_table(exam.kb.cards), folder / MANIFEST)
-    write_text(folder / "report.md", report)
+    for name, text in {"report.md": report, **more}.items():
+        write_text(folder / name, text)
     write_text(folder / "run.trec", trec_run(exam.run))
     write_text(folder / "qrels.trec", trec_judgments(exam.scores.placements))
     write_text(folder / FILE, text_of(sealed(document, digests_of(folder))))
@@ -55,23 +61,23 @@ def text_of(document: VerdictDocument) -> str:
 
 
 def digests_of(folder: Path) -> dict[str, str]:
-    """sha256 of every file of a run but verdict.json, and what is written after it: a comment, a review to fill in."""
+    """sha256 of every file of a run but verdict.json."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.iterdir())
-        if path.is_file() and path.name not in _WRITTEN_LATER and not path.name.startswith(".")
+        if path.is_file() and path.name != FILE and not path.name.startswith(".")
     }
 
 
 def sealed(document: VerdictDocument, files: Mapping[str, str]) -> VerdictDocument:
-    """A verdict document with the digests of the run's other files, and the seal that fits it."""
+    """A verdict document with the digests of the run's other files, the seal that fits, and an HMAC where there is a key."""
     complete = document.model_copy(update={"files": dict(files)})
-    return complete.model_copy(update={"seal": seal_of(complete)})
+    return authenticated(complete.model_copy(update={"seal": seal_of(complete)}))
 
 
 def seal_of(document: VerdictDocument) -> str:
-    """sha256 of a verdict document without its seal."""
-    return digest({name: value for name, value in document.plain().items() if name != "seal"})
+    """sha256 of a verdict document without its seal and its HMAC."""
+    return digest({name: value for name, value in document.plain().items() if name not in ("seal", "hmac")})
 
 
 def trec_run(run: Run) -> str:

@@ -8,7 +8,7 @@ digests that verdict.json holds of every other file and of itself.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,21 +18,51 @@ from kbgate.tasks.clock import Clock, midnight
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.domain import Inputs, Mode
-from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.errors import InputError, Problem, Refused
 from kbgate.tasks.gate.policy import policy_fingerprint
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.fingerprint import golden_fingerprint, kb_fingerprint
 from kbgate.tasks.results import Run
+from kbgate.tasks.runs.authentication import doubt_of
 from kbgate.tasks.runs.columns import differing_scores, read_run
 from kbgate.tasks.runs.document import FILE, Basis, VerdictDocument, parts_of, read_document, verdict_document
 from kbgate.tasks.runs.parts import previous_of
-from kbgate.tasks.runs.runfiles import digests_of, seal_of, trec_judgments, trec_run
+from kbgate.tasks.runs.runfiles import OTHERS, digests_of, seal_of, trec_judgments, trec_run
 from kbgate.tasks.schema import Fingerprints
+from kbgate.tasks.secret import secret
 
 
 def read_verdict(folder: Path) -> VerdictDocument:
     """A run's verdict.json; raises `InputError`, one sentence, where it is none that kbgate wrote."""
     return read_document(folder / FILE)
+
+
+def read_unbroken(folder: Path) -> VerdictDocument:
+    """A run's verdict, which is as it was written, by this process's key where there is one, as are the files beside it.
+
+    Raises `Refused` where anything was edited, added or lost since. It does not recompute: `verify` does.
+    """
+    document = read_verdict(folder)
+    broken = [f"{FILE}: {doubt}" for doubt in (doubt_of(document),) if doubt] + list(_edited(folder, document))
+    if broken:
+        raise Refused(f"the run in {folder} is not as kbgate wrote it: {'; '.join(broken)}; next: examine it again")
+    return document
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a verdict stands in its run's folder, and was not carried away alone."""
+    return any((folder / name).exists() for name in OTHERS)
+
+
+def distrust(folder: Path, document: VerdictDocument, load: Callable[[], Inputs]) -> list[str]:
+    """What the files beside a verdict say against it, a sentence each, where they are there.
+
+    With a key they need only be those that the verdict holds the digests of; without one everything is recomputed from them,
+    and `load` gives what that takes.
+    """
+    if not is_whole(folder):
+        return []
+    return list(_edited(folder, document)) if secret() else verify(folder, document, load())
 
 
 def verify(folder: Path, document: VerdictDocument, inputs: Inputs) -> list[str]:
@@ -41,12 +71,13 @@ def verify(folder: Path, document: VerdictDocument, inputs: Inputs) -> list[str]
     Raises `InputError` where golden set, policy, baseline or cards are no longer those of the run.
     """
     _refuse_other_inputs(document, inputs)
+    differences = [f"{FILE}: {doubt}" for doubt in (doubt_of(document),) if doubt]
     try:
-        differences = list(_edited(folder, document))
+        differences += _edited(folder, document)
         run = read_run(folder / "run.parquet", document.method, document.mode)
         return [*differences, *_recomputed(folder, document, inputs, run)]
     except (KeyError, TypeError, AttributeError, ValueError, OSError, pa.ArrowException) as error:
-        return [f"the run's files cannot be read as kbgate wrote them ({type(error).__name__}: {error})"]
+        return [*differences, f"the run's files cannot be read as kbgate wrote them ({type(error).__name__}: {error})"]
 
 
 def _refuse_other_inputs(document: VerdictDocument, inputs: Inputs) -> None:
@@ -74,7 +105,11 @@ def _edited(folder: Path, document: VerdictDocument) -> Iterator[str]:
         yield f"{FILE} is not what was written: its seal does not fit"
     present = digests_of(folder)
     for name in sorted({*present, *document.files}):
-        if present.get(name) != document.files.get(name):
+        if name not in present:
+            yield f"{name} is gone"
+        elif name not in document.files:
+            yield f"{name} was not written by the run"
+        elif present[name] != document.files[name]:
             yield f"{name} is not what was written"
 
 

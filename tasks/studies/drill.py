@@ -25,6 +25,7 @@ from kbgate.tasks.domain import Inputs
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.runs.archive import keep_cards
+from kbgate.tasks.secret import withheld
 from kbgate.tasks.studies.copies import copy_of, golds_of, other_models, write
 from kbgate.tasks.studies.faults import BAD_INPUT, FAULTS, Copy, Fault, Spoiled
 from kbgate.tasks.studies.trial import Trial, accept, trial_of
@@ -130,7 +131,7 @@ def _mutants(
         write(copy, folder, root / "base")
     mutants: list[Mutant] = []
     workers = max(min(os.cpu_count() or 1, len(folders), MOST_WORKERS), 1)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
+    with withheld(), ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_settle) as pool:
         trials = pool.map(_in_worker, [(str(folder), str(home)) for folder in folders])
         for (fault, spoiled, _), result in zip(drawn, trials, strict=True):
             mutants.append(_judged(fault, spoiled, first, result))

@@ -36,6 +36,7 @@ def test_a_healthy_suite_passes_and_leaves_its_files(medication: Path, kbgate: C
         "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
         "label_review.csv",
     }  # fmt: skip
+    assert {*verdict["files"], "verdict.json"} == {file.name for file in folder.iterdir()}
     assert len(read_lines(home / "history" / "medication.jsonl")) == before + 1
     assert verdict["outcomes"] == {"answered": len(read_lines(medication / "golden.jsonl"))}
 

@@ -117,7 +117,9 @@ def repository(tmp_path: Path, quarter: Path) -> Repository:
 
 
 def comment(home: Path) -> str:
-    return (home / "runs" / "medication" / last_verdict(home)["run"] / "comment.md").read_text()
+    verdict = last_verdict(home)
+    assert "comment.md" in verdict["files"], "what vouches for the verdict vouches for the comment"
+    return (home / "runs" / "medication" / verdict["run"] / "comment.md").read_text()
 
 
 def test_a_change_that_changes_nothing_passes_on_the_subset(repository: Repository, kbgate: CLI, home: Path) -> None:

@@ -53,3 +53,17 @@ def test_without_git_a_run_has_no_commit_and_no_review(tmp_path: Path, monkeypat
 
 def commit_of(folder: Path) -> object:
     return provenance_of(folder, Model("m", "0" * 64, folder), "", {}).commit
+
+
+def test_what_a_repository_has_git_start_is_given_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository's own settings name programs: core.fsmonitor runs at every `git status`."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    program, seen = tmp_path / "program", tmp_path / "seen"
+    program.write_text(f"#!/bin/sh\nenv > {seen}\n")
+    program.chmod(0o700)
+    subprocess.run(["git", "-C", tmp_path, "config", "core.fsmonitor", program], check=True)
+    monkeypatch.setenv("KBGATE_KEY", "correct horse")
+    run_git(tmp_path, "status", "--porcelain")
+    assert "PATH=" in seen.read_text()
+    assert "KBGATE_KEY" not in seen.read_text()
+    assert "correct horse" not in seen.read_text()

@@ -28,7 +28,7 @@ from kbgate.tasks.production.promotion import check_verdict
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search
 from kbgate.tasks.retrieval.run import retrieve
 from kbgate.tasks.runs.document import verdict_document
-from kbgate.tasks.runs.runfiles import sealed, text_of
+from kbgate.tasks.runs.runfiles import seal_of, sealed, text_of
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Figure, Hits
 from tests.conftest import edit_text, read_lines, write_lines
@@ -337,6 +337,25 @@ def cache_that_lies(desk: Desk, answers: Answers, which: str) -> Verdict:
     return desk.judge(answers)
 
 
+def believed(desk: Desk, answers: Answers, written_by: str, read_by: str, **edits: object) -> Verdict:
+    """A green verdict, written with a key, edited and sealed again, and shown at the door of who has a key."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_key(patch, written_by)
+        evaluation = desk.evaluation(answers)
+        document = sealed(verdict_document(evaluation), {}).model_copy(update=edits)
+        (desk.folder / "verdict.json").write_text(text_of(document.model_copy(update={"seal": seal_of(document)})))
+        set_key(patch, read_by)
+        check_verdict(desk.folder / "verdict.json", evaluation.exam.suite, evaluation.fingerprints, evaluation.started)
+    return evaluation.verdict
+
+
+def set_key(patch: pytest.MonkeyPatch, key: str) -> None:
+    if key == "none":
+        patch.delenv("KBGATE_KEY", raising=False)
+    else:
+        patch.setenv("KBGATE_KEY", key)
+
+
 def linked_model(desk: Desk, answers: Answers, target: str) -> Verdict:
     """A model of which a part stands behind a link."""
     exam = desk.exam(answers)
@@ -440,6 +459,15 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a cache with the rows' vectors swapped": (lambda d, a: cache_that_lies(d, a, "rows"), "Unmeasured"),
     "a cache with the questions' vectors swapped": (lambda d, a: cache_that_lies(d, a, "questions"), "Unmeasured"),
     "a cache with vectors that are no numbers": (lambda d, a: cache_that_lies(d, a, "one number"), "Unmeasured"),
+    "a verdict by the key of whoever reads it": (lambda d, a: believed(d, a, "ours", "ours"), "PASS"),
+    "a verdict by another key": (lambda d, a: believed(d, a, "theirs", "ours"), "Refused"),
+    "a verdict without an HMAC, read with a key": (lambda d, a: believed(d, a, "none", "ours"), "Refused"),
+    "a verdict of another build, sealed again": (lambda d, a: believed(d, a, "ours", "ours", build="another"), "Refused"),
+    "a verdict that lists other files, sealed again": (
+        lambda d, a: believed(d, a, "ours", "ours", files={"comment.md": "0" * 64}), "Refused"),
+    "a verdict whose HMAC was taken out": (lambda d, a: believed(d, a, "ours", "ours", hmac=""), "Refused"),
+    "a blank key that writes": (lambda d, a: believed(d, a, " ", "ours"), "InputError"),
+    "a blank key that reads": (lambda d, a: believed(d, a, "none", ""), "InputError"),
     "a model behind a link that leads nowhere": (lambda d, a: linked_model(d, a, "nowhere"), "InputError"),
     "a model behind a link that leads back": (lambda d, a: linked_model(d, a, "."), "InputError"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),

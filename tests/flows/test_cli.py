@@ -32,10 +32,10 @@ def test_a_healthy_suite_passes_and_leaves_its_files(medication: Path, kbgate: C
     assert kbgate("evaluate", medication) == 0
     verdict = last_verdict(home)
     folder = home / "runs" / "medication" / verdict["run"]
-    assert {file.name for file in folder.iterdir()} == {
+    assert {file.name for file in folder.iterdir()} - {"label_review.csv"} == {
         "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
-        "label_review.csv",
     }  # fmt: skip
+    assert (folder / "label_review.csv").exists() == (verdict["diagnosis"]["doubts"] > 0)
     assert {*verdict["files"], "verdict.json"} == {file.name for file in folder.iterdir()}
     assert len(read_lines(home / "history" / "medication.jsonl")) == before + 1
     assert verdict["outcomes"] == {"answered": len(read_lines(medication / "golden.jsonl"))}

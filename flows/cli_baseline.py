@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,16 +28,35 @@ def update(
         bool, typer.Option("--anchor", help="Later baselines may fall from here by twice a tolerance, all together.")
     ] = False,
     re_embed: ReEmbed = False,
+    finish: Annotated[
+        bool,
+        typer.Option("--finish", help="Finish an update that was interrupted while its files moved; alone, nothing is asked."),
+    ] = False,
 ) -> int:
     """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
     from kbgate.tasks.baseline.files import write_baseline
 
+    if finish:
+        return _finish(suite, alone=not (reason or accept_regression or anchor))
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
     evaluation = call(evaluations, evaluations.run, suite=str(suite), re_embed=re_embed)
     print_verdict(evaluation)
     accepted = write_baseline(evaluation, reason, accept_regression, anchor)
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
+    return 0
+
+
+def _finish(suite: Path, *, alone: bool) -> int:
+    """What an interrupted update left is proven and moved home; exit 0 also where there was nothing left to do."""
+    from kbgate.tasks import stages
+    from kbgate.tasks.baseline.files import finish_update
+
+    if not alone:
+        raise InputError([Problem("--finish", 0, "stands alone: it moves what was accepted already and accepts nothing")])
+    accepted = finish_update(stages.load_suite(suite))
+    done = f"baseline {accepted.fingerprint} is whole again: review it and commit it" if accepted else "nothing to finish"
+    print(done)
     return 0
 
 
@@ -60,6 +80,7 @@ def diff(suite: SuiteFolder, ref: Annotated[str, typer.Option("--ref", help="The
     from kbgate.tasks.baseline.review import baseline_at, diff_baselines
 
     settings = stages.load_suite(suite)
-    lines = diff_baselines(baseline_at(settings, ref), stages.read_baseline(settings), settings)
+    mine = stages.read_baseline(settings)
+    lines = diff_baselines(baseline_at(settings, ref), mine, settings)
     print("\n".join(lines) if lines else f"the baseline is that of {ref}")
     return 0

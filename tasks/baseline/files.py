@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -20,12 +19,13 @@ import pyarrow.parquet as pq
 from pydantic import JsonValue, ValidationError
 
 from kbgate.tasks.baseline.anchor import anchored_by, refuse_creep, refuse_second_beginning
+from kbgate.tasks.baseline.commit import COMMIT, Write, finish, refuse_interrupted, replace_together
 from kbgate.tasks.baseline.rows import CardRows, CaseRows, acceptance, card_rows, case_rows, lane_means, means
 from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, InputError, Problem, Refused, Unmeasured
 from kbgate.tasks.metrics import METRICS
-from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, sync_folder, write_text
+from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, BaselineCard, BaselineCase, BaselineSummary, Digests
 from kbgate.tasks.settings import Suite
 
@@ -35,8 +35,8 @@ SUMMARY, CASES, CARDS, CARDS_PARQUET = (
 )  # fmt: skip
 FILES = (SUMMARY, CASES, CARDS, CARDS_PARQUET)
 PARQUET_ABOVE = 20_000
-_COMMIT = ".baseline.commit"
-"""A folder that holds a complete new baseline while its files are moved into place; whoever finds it finishes the move."""
+_RIVALS = {CARDS: CARDS_PARQUET, CARDS_PARQUET: CARDS}
+"""The cards stand in one file or the other: by the new one, the one that goes."""
 
 Row = TypeVar("Row", BaselineCase, BaselineCard)
 
@@ -44,7 +44,7 @@ Row = TypeVar("Row", BaselineCase, BaselineCard)
 def read_baseline(suite: Suite) -> Baseline | None:
     """The committed baseline, None where there is none; raises `BaselineDamaged` where it cannot be trusted."""
     folder = suite.folder
-    _finish_commit(folder)
+    refuse_interrupted(folder, suite.given)
     present = [name for name in FILES if (folder / name).exists()]
     if not present:
         return None
@@ -186,7 +186,9 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool,
         anchor=anchored_by(evaluation, reason) if anchor or exam.baseline is None else exam.baseline.summary.anchor,
     )
     summary = summary.model_copy(update={"digests": _digests(summary.plain(), cases, cards)})
-    _commit(exam.suite.folder, _files(summary, cases, cards))
+    refuse_interrupted(exam.suite.folder, exam.suite.given)
+    files = {name: _writer(content) for name, content in _files(summary, cases, cards).items()}
+    replace_together(exam.suite.folder, files, _RIVALS)
     accepted = read_baseline(exam.suite)
     assert accepted is not None, "the files were just written"
     return accepted
@@ -202,30 +204,21 @@ def _files(summary: BaselineSummary, cases: CaseRows, cards: CardRows) -> dict[s
     return {**files, CARDS: "".join(canonical(cards[card].plain()) + "\n" for card in sorted(cards))}
 
 
-def _commit(folder: Path, files: Mapping[str, str | CardRows]) -> None:
-    """Write every file into a folder of its own, rename that folder (the commit point), then move the files home."""
-    staged = folder / ".baseline.staged"
-    shutil.rmtree(staged, ignore_errors=True)
-    staged.mkdir()
-    for name, content in files.items():
-        if isinstance(content, str):
-            write_text(staged / name, content)
-        else:
-            pq.write_table(pa.Table.from_pylist([content[card].plain() for card in sorted(content)]), staged / name)
-    staged.rename(folder / _COMMIT)
-    sync_folder(folder)
-    _finish_commit(folder)
+def _writer(content: str | CardRows) -> Write:
+    """What writes a file's content at a path."""
+    if isinstance(content, str):
+        return lambda path: write_text(path, content)
+    return lambda path: pq.write_table(pa.Table.from_pylist([content[card].plain() for card in sorted(content)]), path)
 
 
-def _finish_commit(folder: Path) -> None:
-    commit = folder / _COMMIT
-    if not commit.is_dir():
-        return
-    names = {path.name for path in commit.iterdir()}
-    for name in sorted(names):
-        (commit / name).replace(folder / name)
-    for old, new in ((CARDS, CARDS_PARQUET), (CARDS_PARQUET, CARDS)):
-        if new in names:
-            (folder / old).unlink(missing_ok=True)
-    sync_folder(folder)
-    commit.rmdir()
+def finish_update(suite: Suite) -> Baseline | None:
+    """Finish an update that was interrupted after its commit point; None where there is none to finish.
+
+    What would stand afterwards must be one baseline that agrees with itself; nothing is moved before that is proven.
+    """
+
+    def prove(trial: Path) -> None:
+        if read_baseline(suite.model_copy(update={"folder": trial})) is None:
+            raise InputError([Problem(COMMIT, 0, "is empty, and there is no baseline beside it")])
+
+    return read_baseline(suite) if finish(suite.folder, FILES, _RIVALS, prove) else None

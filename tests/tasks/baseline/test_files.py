@@ -213,31 +213,6 @@ def test_a_kill_before_the_commit_point_leaves_the_old_files(desk: Desk, monkeyp
     assert read_baseline(desk.exam(rankings).suite) == old
 
 
-@pytest.mark.parametrize("moved", [0, 1, 2])
-def test_a_kill_after_the_commit_point_is_finished_by_the_next_reader(
-    moved: int, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rankings = three(desk)
-    desk.accept(rankings)
-    replace, calls = Path.replace, []
-
-    def killed(self: Path, target: Path) -> Path:
-        if self.parent.name == module._COMMIT:
-            calls.append(self)
-            if len(calls) > moved:
-                raise KeyboardInterrupt
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        desk.accept({**rankings, "b": HIT})
-    monkeypatch.undo()
-    finished = read_baseline(Suite(folder=desk.folder, name="x"))
-    assert finished is not None
-    assert finished.summary.means["contract@3"].mean == 1.0
-    assert not (desk.folder / module._COMMIT).exists()
-
-
 def test_many_cards_stand_in_parquet(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PARQUET_ABOVE", 5)
     desk.accept(three(desk))

@@ -1,4 +1,4 @@
-"""The model in a process of its own: loading it takes as long as a whole warm exam, so it is loaded beside the exam.
+"""A few texts embedded in a process of its own: loading the model takes as long as a warm exam, so it is done beside the exam.
 
 Texts go in as JSON and vectors come out as numpy arrays, through files that have no name. The process is given an environment
 without kbgate's key, and ends by itself: it is asked once.
@@ -20,6 +20,7 @@ import numpy as np
 
 from kbgate.tasks.domain import Model
 from kbgate.tasks.errors import Unmeasured
+from kbgate.tasks.index.bert import Bert
 from kbgate.tasks.index.embedding import Text, embed_anew, precision_of
 from kbgate.tasks.secret import environment
 from kbgate.tasks.tables import Vectors
@@ -46,7 +47,7 @@ def beside(model: Model, texts: Sequence[Text], batch: int) -> Iterator[Callable
         # -P: what lies in the current folder is not imported.
         command = [sys.executable, "-P", "-m", __name__]
         # A few texts need no second thread, which would only wait for the exam's own.
-        threads = {"OMP_NUM_THREADS": "1"} if len(texts) <= _FEW else {}
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} if len(texts) <= _FEW else {}
         try:
             child = subprocess.Popen(command, stdin=asked, stdout=answer, stderr=said, env={**environment(), **threads})
         except OSError:
@@ -82,9 +83,17 @@ def main() -> None:
     os.dup2(2, 1)  # whatever a library prints is no answer
     asked = json.load(sys.stdin.buffer)
     model = Model(asked["name"], asked["weights"], Path(asked["folder"]))
-    vectors = embed_anew(model, [(prefix, text) for prefix, text in asked["texts"]], asked["batch"])
+    vectors, precision = _embedded(model, [(prefix, text) for prefix, text in asked["texts"]], asked["batch"])
     with answer:
-        np.savez(answer, vectors=vectors, precision=np.array(precision_of(model)))
+        np.savez(answer, vectors=vectors, precision=np.array(precision))
+
+
+def _embedded(model: Model, texts: Sequence[Text], batch: int) -> Given:
+    """A few texts without loading torch, where the model is of a kind that can be computed so."""
+    if len(texts) <= _FEW:
+        with contextlib.suppress(Exception):  # whatever it is that is not understood: the model itself is asked
+            return Bert(model.folder).embed([prefix + text for prefix, text in texts]), "float32"
+    return embed_anew(model, texts, batch), precision_of(model)
 
 
 if __name__ == "__main__":

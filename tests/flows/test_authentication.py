@@ -28,7 +28,7 @@ UNSURE = "index fingerprint, build and time are not authenticated"
 
 @pytest.fixture(scope="module")
 def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A suite of words with a baseline, and the home it was accepted in."""
+    """A suite of words with a baseline, and two runs of it that passed, with and without a key."""
     from kbgate.flows.__main__ import run
 
     place = tmp_path_factory.mktemp("accepted")
@@ -44,6 +44,13 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KBGATE_HOME", str(place / "home"))
         assert run(["baseline", "update", str(suite), "--reason", "first"]) == 0
+        for name, key in (("unkeyed", None), ("keyed", KEY)):
+            before = set((place / "home" / "runs").glob("*/*"))
+            if key:
+                patch.setenv("KBGATE_KEY", key)
+            assert run(["evaluate", str(suite)]) == 0
+            (folder,) = set((place / "home" / "runs").glob("*/*")) - before
+            shutil.copytree(folder, place / name)
     return place
 
 
@@ -59,13 +66,9 @@ def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBGATE_KEY", KEY)
 
 
-def examined(suite: Path, kbgate: CLI) -> Path:
-    """The folder of a new run that passed."""
-    runs = suite.parent / "home" / "runs"
-    before = set(runs.glob("*/*"))
-    assert kbgate("evaluate", suite) == 0
-    (folder,) = set(runs.glob("*/*")) - before
-    return folder
+def examined(suite: Path) -> Path:
+    """The folder of a run that passed, with the key where one is set."""
+    return suite.parent / ("keyed" if "KBGATE_KEY" in os.environ else "unkeyed")
 
 
 def gate(suite: Path, folder: Path, kbgate: CLI) -> int:
@@ -91,7 +94,7 @@ def edit(folder: Path, **changes: Any) -> None:
 def test_a_verdict_carries_an_hmac_and_its_key_opens_the_door(
     suite: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     assert len(content(folder)["hmac"]) == 64
     capsys.readouterr()
     assert gate(suite, folder, kbgate) == 0
@@ -113,7 +116,7 @@ def test_a_verdict_carries_an_hmac_and_its_key_opens_the_door(
 def test_a_verdict_without_an_hmac_is_nobodys_to_who_has_a_key(
     suite: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     assert "hmac" not in content(folder)
     monkeypatch.setenv("KBGATE_KEY", KEY)
     assert gate(suite, folder, kbgate) == 1
@@ -144,7 +147,7 @@ EDITS: dict[str, Callable[[Path], None]] = {
 @pytest.mark.usefixtures("keyed")
 @pytest.mark.parametrize("name", EDITS)
 def test_whatever_was_edited_the_key_does_not_vouch_for_it(name: str, suite: Path, kbgate: CLI) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     read_unbroken(folder)
     before = (folder / "verdict.json").read_bytes()
     EDITS[name](folder)
@@ -158,7 +161,7 @@ def test_whatever_was_edited_the_key_does_not_vouch_for_it(name: str, suite: Pat
 
 @pytest.mark.usefixtures("keyed")
 def test_a_verdict_that_was_carried_away_alone_is_ours_still(suite: Path, kbgate: CLI, tmp_path: Path) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     (tmp_path / "elsewhere").mkdir()
     shutil.copy(folder / "verdict.json", tmp_path / "elsewhere")
     assert gate(suite, tmp_path / "elsewhere", kbgate) == 0
@@ -183,7 +186,7 @@ def test_promotion_serves_no_build_whose_verdict_is_not_ours(suite: Path, kbgate
 
 @pytest.mark.usefixtures("keyed")
 def test_the_key_stands_in_no_file_and_no_sentence(suite: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     assert kbgate("promote", suite) == 0
     assert gate(suite, folder, kbgate) == 0
     edit(folder, build="another")
@@ -209,7 +212,7 @@ def test_what_a_run_loads_finds_no_key_in_its_environment(
     load = stages.load_suite
     monkeypatch.setattr(stages, "load_suite", lambda *given: (seen.append("KBGATE_KEY" in os.environ), load(*given))[1])
     if door == "command":
-        examined(suite, kbgate)
+        assert kbgate("evaluate", suite) == 0
     else:
         monkeypatch.setattr("kbgate.flows.prefect._forget_retries", lambda: None)
         as_flow(evaluate.run, "evaluate").fn(str(suite))
@@ -241,7 +244,7 @@ def test_without_a_key_the_first_line_says_what_is_not_authenticated(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("KBGATE_KEY", KEY)
-        folder = examined(suite, kbgate)
+        folder = examined(suite)
     if carried:
         for file in folder.iterdir():
             if file.name != "verdict.json":
@@ -268,7 +271,7 @@ def test_without_a_key_the_first_line_says_what_is_not_authenticated(
 def test_without_a_key_what_does_not_follow_from_the_rankings_opens_no_door(
     spoil: Callable[[Path], None], sentence: str, suite: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     spoil(folder)
     capsys.readouterr()
     assert gate(suite, folder, kbgate) == 1
@@ -281,7 +284,7 @@ def test_without_a_key_what_does_not_follow_from_the_rankings_opens_no_door(
 def test_without_a_key_other_cards_than_the_runs_open_no_door(
     suite: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = examined(suite, kbgate)
+    folder = examined(suite)
     edit_lines(suite / "cards.jsonl", lambda card: {**card, "title": "new"})
     assert gate(suite, folder, kbgate) == 2
     assert "its cards are not those of the run; check out what the run saw" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kbgate.tasks import exam
+from kbgate.tasks.clock import Clock
+from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.index.vectors import VectorCache
+from kbgate.tasks.inputs.suite import load_suite
 from tests.conftest import write_lines
 
 CLI = Callable[..., int]
@@ -25,17 +31,28 @@ CARDS = {
 SUITE = 'name = "tablets"\ntop_k = 1\nk_values = [1]\n[retrieval]\nmethod = "dense"\n[kb]\npath = "cards.jsonl"\n'
 
 
-@pytest.fixture
-def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kbgate: CLI) -> Path:
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small suite with a baseline, its cache in a home of its own."""
-    folder = tmp_path / "tablets"
+    from kbgate.flows.__main__ import run
+
+    place = tmp_path_factory.mktemp("accepted")
+    folder = place / "tablets"
     folder.mkdir()
     write_lines(folder / "cards.jsonl", [{"id": name, "title": name, "text": text} for name, text in CARDS.items()])
     write_lines(folder / "golden.jsonl", [{"id": name, "query": text, "expected": [name]} for name, text in CARDS.items()])
     (folder / "suite.toml").write_text(SUITE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KBGATE_HOME", str(place / "home"))
+        assert run(["baseline", "update", str(folder), "--reason", "first"]) == 0
+    return place
+
+
+@pytest.fixture
+def suite(accepted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(accepted, tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv("KBGATE_HOME", str(tmp_path / "home"))
-    assert kbgate("baseline", "update", folder, "--reason", "first") == 0
-    return folder
+    return tmp_path / "tablets"
 
 
 def cache_of(suite: Path) -> VectorCache:
@@ -55,7 +72,7 @@ def collapse(cache: VectorCache) -> None:
     cache.write(keys, np.stack([cached[key] for key in keys[1:] + keys[:1]]))
 
 
-@pytest.mark.parametrize("command", ["evaluate", "evaluate --fast", "evaluate --re-embed", "nightly", "promote", "ingested"])
+@pytest.mark.parametrize("command", ["evaluate --fast", "evaluate --re-embed", "nightly", "promote", "ingested"])
 def test_no_moment_believes_a_cache_that_is_not_the_models(
     command: str, suite: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +96,20 @@ def test_a_damaged_slice_is_told_and_its_texts_are_embedded_anew(
     assert "of the vector cache is damaged" in told
     assert kbgate("evaluate", suite) == 0
     assert "of the vector cache is damaged" not in capsys.readouterr().err
+
+
+def test_questions_that_were_only_looked_at_are_looked_at_again(suite: Path) -> None:
+    """A pull request ranks every question to choose which to ask: the vectors of those it leaves out decide as well."""
+    place = suite.parent / "home"
+    inputs = exam.load(load_suite(suite), place)
+    material, cases = exam.prepare(inputs, place), inputs.golden.cases
+    vectors = exam.embed(inputs, material, cases, place)
+    asked = {"food": cases["food"]}
+    clock = Clock.of(inputs.suite, dt.datetime(2026, 6, 1, tzinfo=dt.UTC))
+    assert exam.evaluate(inputs, material, asked, place, clock, touched=()).exam.asked == asked
+    material.questions["missed"] = vectors[0]
+    with pytest.raises(Unmeasured, match=r"\(question 'missed'\)"):
+        exam.evaluate(inputs, material, asked, place, clock, touched=())
 
 
 @pytest.mark.slow

@@ -208,12 +208,27 @@ def test_where_no_process_can_be_started_the_model_is_asked_here(
     look_again(suite, given, tmp_path)
 
 
-@pytest.mark.slow
-def test_the_process_gives_what_the_model_gives_here(suite: Suite, model: Model, tmp_path: Path) -> None:
+def test_the_model_itself_has_the_last_word(suite: Suite, model: Model, tmp_path: Path) -> None:
+    """What is asked beside the exam may compute in another way: it confirms, and it accuses nobody."""
     given = material(suite, model, tmp_path)
-    texts = [("", text) for text in TEXTS]
+    with begun(suite, given, CASES, "run", tmp_path) as look:
+        assert look is not None
+        nonsense = np.roll(np.stack(look.vectors), 1, axis=0)
+        confirm(replace(look, anew=lambda: (nonsense, "float32")))
+        swapped = replace(look, vectors=tuple(np.roll(nonsense, 1, axis=0)))
+        with pytest.raises(Unmeasured, match="of 10 texts embedded again 10 differ"):
+            confirm(swapped)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 13])
+def test_the_process_gives_what_the_model_gives_here(times: int, suite: Suite, model: Model, tmp_path: Path) -> None:
+    """Few texts without torch, many with it."""
+    given = material(suite, model, tmp_path)
+    texts = [("", text) for text in TEXTS] * times
+    assert (len(texts) > process._FEW) == (times > 1)
     with process.beside(model, texts, 32) as answer:
         assert answer is not None
         vectors, precision = answer()
     assert precision == "float32"
-    assert np.linalg.norm(vectors - given.vectors, axis=1).max() < FAR["float32"] / 10
+    assert np.linalg.norm(vectors - np.tile(given.vectors, (times, 1)), axis=1).max() < FAR["float32"] / 10

@@ -35,11 +35,13 @@ def evaluate(
     fast: Annotated[bool, typer.Option("--fast", help="Ask the stratified subset only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print verdict.json on standard output.")] = False,
     floor: Annotated[list[str] | None, typer.Option(metavar="METRIC=VALUE", help="A critical floor; repeatable.")] = None,
+    now: Annotated[bool, typer.Option("--now", help="Judge validity now, whatever day as_of pins.")] = False,
     re_embed: ReEmbed = False,
 ) -> int:
     """Evaluate a knowledge base against its baseline and print the verdict."""
     floors = _floors(floor or [])
-    evaluation = call(evaluations, evaluations.run, suite=str(suite), fast=fast, floors=floors, re_embed=re_embed)
+    given = {"suite": str(suite), "fast": fast, "floors": floors, "at_now": now, "re_embed": re_embed}
+    evaluation = call(evaluations, evaluations.run, **given)
     if as_json:
         print((evaluation.folder / "verdict.json").read_text(encoding="utf-8"), end="")
     print_verdict(evaluation)

@@ -21,15 +21,20 @@ from kbgate.tasks.inputs.subset import select_fast
 Floors = dict[str, float]
 
 
-def run(suite: str, fast: bool = False, floors: Floors | None = None, home: str = "", re_embed: bool = False) -> Evaluation:
-    """Evaluate one suite folder and write its run's files; returns the evaluation with its verdict."""
+def run(
+    suite: str, fast: bool = False, floors: Floors | None = None, home: str = "", at_now: bool = False, re_embed: bool = False
+) -> Evaluation:
+    """Evaluate one suite folder and write its run's files; returns the evaluation with its verdict.
+
+    `at_now`: validity is judged now, whatever day the suite pins.
+    """
     refuse_foreign_flows()
     now, place = door.now(), door.home_of(home)
     inputs = exam.load(stages.load_suite(Path(suite), floors), place)
     cases = inputs.golden.cases
     asked = select_fast(cases, inputs.suite.fast) if fast else cases
     material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.EACH_RUN)
-    clock = Clock.of(inputs.suite, now)
+    clock = Clock.at(now) if at_now else Clock.of(inputs.suite, now)
     evaluation = exam.evaluate(inputs, material, asked, place, clock, touched=() if fast else None)
     publish(evaluation, place)
     return evaluation

@@ -44,7 +44,7 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         inputs = exam.load(settings, place)
         material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.AT_PROMOTION)
         host = partial(candidate, production)
-        clock = Clock.of(settings, now)
+        clock = Clock.at(now)  # what is served is judged now, whatever day the suite pins
         try:
             evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
             publish(evaluation, place)

@@ -37,12 +37,11 @@ def render_markdown(evaluation: Evaluation, document: VerdictDocument) -> str:
 
 def render_comment(result: PullRequest, document: VerdictDocument) -> str:
     """The comment on a pull request, under 60,000 characters whatever the input."""
-    reasons = result.deciding.verdict.reasons
     context = {
         "view": view(result.deciding, document),
         "document": document,
         "name": result.name,
-        "first": reasons[0].sentence if reasons else "nothing fell beyond what is allowed",
+        "first": result.deciding.verdict.headline or "nothing fell beyond what is allowed",
         "ref": result.ref,
         "own": result.own,
         "escalated": result.deciding is not result.subset,

@@ -99,7 +99,7 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
 def _first(evaluation: Evaluation) -> str:
     """The gravest reason, or that nothing dropped; and, on green, what so few cases could not have shown."""
     verdict, exam = evaluation.verdict, evaluation.exam
-    sentence = verdict.reasons[0].sentence if verdict.reasons else "nothing fell beyond what is allowed"
+    sentence = verdict.headline or "nothing fell beyond what is allowed"
     blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
     return f"{sentence}; {blind}" if blind and verdict.exit_code == 0 else sentence
 

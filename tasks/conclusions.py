@@ -90,6 +90,11 @@ class Verdict:
     """True for a red fast run: the full set decides."""
 
     @property
+    def headline(self) -> str:
+        """The gravest sentence; "" where there is nothing but advice."""
+        return next((reason.sentence for reason in self.reasons if reason.level != Level.ADVISORY), "")
+
+    @property
     def exit_code(self) -> int:
         """0 to 4."""
         return self.name.exit_code

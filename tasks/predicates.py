@@ -16,7 +16,7 @@ from functools import partial
 from typing import TypeGuard
 
 from kbgate.tasks.clock import EARLIEST, LATEST, first_second, last_second, seconds_of
-from kbgate.tasks.domain import Card, Predicate
+from kbgate.tasks.domain import Card, Cards, Predicate
 from kbgate.tasks.errors import did_you_mean
 from kbgate.tasks.tables import Fields, Scalar, Value
 
@@ -79,6 +79,11 @@ def is_early(card: Card, as_of: dt.datetime) -> bool:
 def is_over(card: Card, as_of: dt.datetime) -> bool:
     """Whether a card is expired."""
     return bool(card.valid_until) and last_second(card.valid_until) < seconds_of(as_of)
+
+
+def valid_cards(cards: Cards, as_of: dt.datetime) -> frozenset[str]:
+    """The ids of the cards that are valid at an instant."""
+    return frozenset(name for name, card in cards.items() if not (is_early(card, as_of) or is_over(card, as_of)))
 
 
 def both(*predicates: Predicate | None) -> Predicate:

@@ -14,6 +14,7 @@ from kbgate.tasks.domain import Case, Cases, Inputs, Material
 from kbgate.tasks.findings import Finding
 from kbgate.tasks.gate.policy import policy_fingerprint
 from kbgate.tasks.index.fingerprint import golden_fingerprint
+from kbgate.tasks.predicates import valid_cards
 from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.tables import Vectors
 
@@ -135,14 +136,18 @@ def _short(text: str) -> str:
 
 
 def _examined(inputs: Inputs, material: Material, as_of: dt.datetime, home: Path, case: str) -> dict[str, int] | None:
-    """Ranks by card, of the last run that asked this case of this index, in this way, on this day; None where there is none."""
+    """Ranks by card, of the last run that asked this case of this index, in this way, of cards
+    that were valid then as now; None where there is none.
+    """
     import pyarrow.parquet as pq
 
     golden, policy = golden_fingerprint(inputs.golden.cases), policy_fingerprint(inputs.suite)
+    valid = valid_cards(inputs.kb.cards, as_of)
     for line in reversed(read_history(home, inputs.suite.name)):
         path = home / "runs" / inputs.suite.name / line.run / "run.parquet"
-        same = (line.fingerprints.index, line.fingerprints.golden, line.fingerprints.policy, line.as_of)
-        if same == (material.fingerprint, golden, policy, as_of.date()) and path.exists():
+        same = (line.fingerprints.index, line.fingerprints.golden, line.fingerprints.policy)
+        alike = line.valid_at is not None and valid_cards(inputs.kb.cards, line.valid_at) == valid
+        if alike and same == (material.fingerprint, golden, policy) and path.exists():
             table = pq.read_table(path, columns=["card", "rank"], filters=[("case", "==", case)])
             ranks = zip(table.column("card").to_pylist(), table.column("rank").to_pylist(), strict=True)
             by_card = {str(card): int(rank) for card, rank in ranks if rank is not None}

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator
 
 from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.gate import check
+from kbgate.tasks.settings import Allow, Suite
+
+
+def in_force(suite: Suite, day: dt.date) -> tuple[Allow, ...]:
+    """The exceptions that hold on a day."""
+    return tuple(allow for allow in suite.allowances if day <= allow.until)
 
 
 def unexcused(exam: Exam, name: str, cases: Iterable[str]) -> list[str]:
     """The cases that no allowance in force excuses from the check."""
-    excused = {a.case for a in exam.suite.allowances if a.check == name and exam.today <= a.until}
+    excused = {allow.case for allow in in_force(exam.suite, exam.today) if allow.check == name}
     return [case for case in cases if case not in excused]
 
 

@@ -116,7 +116,7 @@ def check_verdict(path: Path, suite: Suite, current: Fingerprints, now: dt.datet
 
 def refuse_verdict(suite: Suite, objections: Sequence[str]) -> NoReturn:
     """Raise `Refused`, with what speaks against a verdict and the command that gives another one."""
-    command = f"kbgate evaluate {shlex.quote(str(suite.given))}"
+    command = f"kbgate evaluate {shlex.quote(str(suite.given))} --now"
     raise Refused(f"the verdict does not open the door: {'; '.join(objections)}; next: {command}")
 
 
@@ -136,7 +136,8 @@ def _objections(document: VerdictDocument, suite: Suite, current: Fingerprints, 
     written = document.fingerprints.plain()
     for part, value in sorted(current.plain().items()):
         yield written[part] != value, f"its {part} is {written[part] or 'none'}, and is {value or 'none'} now"
-    day = document.as_of
-    yield suite.as_of not in ("today", day), f"validity was judged on {day}, not {suite.as_of}"
+    made, judged = document.time.date(), document.valid_at.date() if document.valid_at else None
+    yield judged is None, "it does not say when cards had to be valid"
+    yield judged not in (None, made), f"validity was judged on {judged}, not on {made}"
     yield age > suite.production.max_age_delta, f"it is {age} old; {suite.production.max_age} is allowed"
     yield age < -_CLOCKS_APART, f"it is dated {document.time.isoformat(timespec='seconds')}, which is not yet"

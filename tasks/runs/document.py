@@ -81,6 +81,8 @@ class VerdictDocument(Based):
     time: Annotated[Moment, _SEAL]
     as_of: Annotated[Day, _SEAL]
     """The day on which validity was judged."""
+    valid_at: Annotated[Moment | None, _SEAL] = Field(default=None, exclude_if=lambda value: value is None)
+    """The instant at which validity was judged; absent in verdicts of an older kbgate."""
     mode: Annotated[Mode, _RANKINGS]
     method: Annotated[str, _RANKINGS]
     top_k: Annotated[int, Field(ge=1), _RANKINGS]
@@ -166,6 +168,7 @@ def verdict_document(evaluation: Evaluation) -> VerdictDocument:
         build=evaluation.build,
         time=evaluation.started.replace(microsecond=0),
         as_of=evaluation.as_of.date(),
+        valid_at=evaluation.as_of,
         mode=exam.run.mode,
         method=exam.run.method,
         top_k=exam.suite.top_k,

@@ -42,6 +42,8 @@ class HistoryLine(Document):
     """Fingerprint of the cards."""
     as_of: Day | None = None
     """The day on which validity was judged; None in lines of the first kbgate."""
+    valid_at: Moment | None = None
+    """The instant at which it was judged; None in lines of an older kbgate."""
     counts: Counts
     newly_failing: Ids
     newly_passing: Ids
@@ -70,6 +72,7 @@ def append_history(home: Path, document: VerdictDocument) -> None:
         fingerprints=document.fingerprints,
         kb=document.kb,
         as_of=document.as_of,
+        valid_at=document.valid_at,
         counts=document.counts,
         newly_failing=document.newly_failing,
         newly_passing=document.newly_passing,

@@ -31,8 +31,8 @@ def summarise(suite: str, result: Result) -> NightlyRow:
     """One suite of a night: its verdict, and the gravest reason or the figure that moved most."""
     if not isinstance(result, Evaluation):
         return NightlyRow(suite, result.name, result.exit_code, result.summary)
-    if result.verdict.reasons:
-        return NightlyRow(suite, result.name, result.exit_code, result.verdict.reasons[0].sentence)
+    if result.verdict.headline:
+        return NightlyRow(suite, result.name, result.exit_code, result.verdict.headline)
     moves = {row.figure: row.delta for row in result.exam.comparison.of(result.exam.run.method) if row.delta is not None}
     figure = max(moves, key=lambda name: abs(moves[name]), default=None)
     worst = f"{figure} {moves[figure]:+.3f}" if figure and moves[figure] else "nothing changed"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import JsonValue
 
-from kbgate.tasks.clock import Clock, midnight
+from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.domain import Inputs, Mode
@@ -146,7 +146,7 @@ def _exam(document: VerdictDocument, inputs: Inputs, run: Run) -> Exam:
         dataclasses.replace(inputs, announced=tuple(document.inputs.announced)),
         {name: case for name, case in inputs.golden.cases.items() if name in asked},
         run,
-        Clock(document.time, midnight(document.as_of)),
+        Clock(document.time, document.valid_at or document.time),
         touched=tuple(document.cases.touched),
         previous=previous_of(document.inputs.previous),
         explained=tuple(document.inputs.explained),

@@ -66,7 +66,7 @@ class Suite(Section):
     pass_mark: Annotated[float, Field(gt=0, le=1)] = 0.9
     """The contract below which a case fails."""
     as_of: dt.date | Literal["today"] = "today"
-    """The day on which validity is judged; fix it for figures that come out again."""
+    """The day at whose beginning validity is judged, for figures that come out again; promotion and after-ingest judge now."""
     kb: Kb = Kb()
     """Where the cards are."""
     chunking: Chunking = Chunking()

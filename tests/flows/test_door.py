@@ -1,4 +1,6 @@
-"""One rule for home, at every door: commands, and the bodies of flows called as a worker calls them."""
+"""What is decided at every door: one rule for home, and one reading of the clock. Commands, and the bodies of flows called as
+a worker calls them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import pytest
 import yaml
 
 from kbgate.flows import after_ingest, door, evaluate, nightly, promote, pull_request
-from tests.conftest import ROOT, write_lines
+from tests.conftest import MEDICATION, ROOT, edit_lines, edit_text, last_report, last_verdict, write_lines
 
 CLI = Callable[..., int]
 DEPLOYMENTS = yaml.safe_load((ROOT / "deploy" / "prefect.yaml").read_text())["deployments"]
@@ -88,6 +90,70 @@ def test_home_is_what_is_given_then_the_variable_then_a_folder_here(
 ) -> None:
     monkeypatch.delenv("KBGATE_HOME") if variable is None else monkeypatch.setenv("KBGATE_HOME", variable)
     assert str(door.home_of(given)) == home
+
+
+# ------------------------------------------------------------------ the clock
+
+
+@pytest.fixture
+def dated(faq: Path, kbgate: CLI) -> Path:
+    """The small suite again: all its cards expire, and the day on which validity is judged is pinned before that."""
+    edit_lines(faq / "cards.jsonl", lambda card: {**card, "valid_until": "2026-06-30T12:00:00+02:00"})
+    edit_text(faq / "suite.toml", "top_k = 1", "top_k = 1\nas_of = 2026-06-01")
+    assert kbgate("baseline", "update", faq, "--reason", "they expire") == 0
+    return faq
+
+
+def at(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """Let it be this moment, UTC."""
+    monkeypatch.setattr(door, "now", lambda: dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC))
+
+
+def test_what_a_pinned_day_hides_is_told_and_neither_promoted_nor_taken_for_ingested(
+    dated: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    at(monkeypatch, "2026-06-30T10:00:01")
+    capsys.readouterr()
+    assert kbgate("evaluate", dated) == 0
+    told = "validity was judged on 2026-06-01, which as_of pins, not on 2026-06-30; 3 cards differ by it: badge, leave, vpn"
+    assert f"advisory: {told}" in capsys.readouterr().err
+    verdict, report = last_verdict(tmp_path / "kept", "faq"), last_report(tmp_path / "kept", "faq")
+    assert (verdict["verdict"], verdict["as_of"], verdict["valid_at"]) == ("PASS", "2026-06-01", "2026-06-01T00:00:00+00:00")
+    assert report.startswith("# PASS: nothing fell")
+    assert "which as\\_of pins" in report
+    file = tmp_path / "kept" / "runs" / "faq" / verdict["run"] / "verdict.json"
+    fingerprint = verdict["fingerprints"]["index"]
+    assert kbgate("gate", dated, "--verdict", file, "--index-fingerprint", fingerprint) == 1
+    assert "validity was judged on 2026-06-01, not on 2026-06-30; next: kbgate evaluate" in capsys.readouterr().err
+
+    assert promote.run(str(dated)).exit_code == 1
+    assert kbgate("status", dated) == 0
+    assert "nothing is served" in capsys.readouterr().out
+    assert after_ingest.run(str(dated)).exit_code == 1
+    assert kbgate("evaluate", dated, "--now") == 1
+    assert last_verdict(tmp_path / "kept", "faq")["valid_at"] == "2026-06-30T10:00:01+00:00"
+
+
+def test_a_card_is_promoted_until_the_second_it_expires(
+    dated: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    at(monkeypatch, "2026-06-30T10:00:00")
+    served = promote.run(str(dated)).served
+    verdict = last_verdict(tmp_path / "kept", "faq")
+    assert (verdict["time"], verdict["valid_at"]) == ("2026-06-30T10:00:00+00:00",) * 2
+    assert not any(reason["check"] == "pinned_day" for reason in verdict["reasons"])
+    file = tmp_path / "kept" / "runs" / "faq" / verdict["run"] / "verdict.json"
+    assert kbgate("gate", dated, "--verdict", file, "--index-fingerprint", verdict["fingerprints"]["index"]) == 0
+    at(monkeypatch, "2026-06-30T10:00:01")
+    late = promote.run(str(dated))
+    assert (late.exit_code, late.served) == (1, served)
+
+
+@pytest.mark.slow
+def test_the_bundled_suite_passes_in_years_to_come(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, "2089-07-01T02:30:00")
+    evaluation = evaluate.run(str(MEDICATION), home=str(home), at_now=True)
+    assert evaluation.name == "PASS", evaluation.summary
 
 
 def test_the_clock_is_whole_seconds_of_utc() -> None:

@@ -370,7 +370,7 @@ def test_promote_rollback_status_and_gate(
     index = last_verdict(home)["fingerprints"]["index"]
     # The verdict was taken against the baseline before this promotion accepted another.
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 1
-    assert kbgate("evaluate", medication) == 0
+    assert kbgate("evaluate", medication, "--now") == 0
     verdict = home / "runs" / "medication" / last_verdict(home)["run"] / "verdict.json"
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 0
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", "0" * 16) == 1

@@ -434,7 +434,7 @@ def test_explain_tells_no_ranks_of_another_method_or_day(
     assert kbgate("evaluate", suite) == 0
     assert kbgate("explain", suite, "syrup-spoon") == 0
     assert "ranks are those of the last run" in capsys.readouterr().out
-    for old, new in (("as_of = 2026-06-01", "as_of = 2026-06-02"), ("[gates]\n", '[retrieval]\nmethod = "dense"\n\n[gates]\n')):
+    for old, new in (("as_of = 2026-06-01", "as_of = 1999-06-02"), ("[gates]\n", '[retrieval]\nmethod = "dense"\n\n[gates]\n')):
         edit_text(suite / "suite.toml", old, new)
         assert kbgate("explain", suite, "syrup-spoon") == 0
         assert "no run examined this index" in capsys.readouterr().out

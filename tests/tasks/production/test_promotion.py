@@ -180,12 +180,29 @@ def test_the_door_for_other_peoples_tools(
         check_verdict(file, suite, current, NOW)
 
 
-def test_validity_judged_on_another_day_opens_no_door(desk: Desk, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"valid_at": "2026-01-01T00:00:00+00:00"},
+            "validity was judged on 2026-01-01, not on 2026-06-01",
+        ),
+        (
+            {"valid_at": "2026-06-02T00:00:00+00:00"},
+            "validity was judged on 2026-06-02, not on 2026-06-01",
+        ),
+        ({"valid_at": None}, "it does not say when cards had to be valid"),
+    ],
+)
+def test_validity_judged_at_another_time_opens_no_door_whatever_the_suite_pins(
+    changes: dict[str, Any], sentence: str, desk: Desk, tmp_path: Path
+) -> None:
     evaluation = exam(accepted(desk))
-    (tmp_path / "verdict.json").write_text(resealed(written(evaluation)))
-    suite = evaluation.exam.suite.model_copy(update={"as_of": dt.date(2026, 1, 1)})
-    with pytest.raises(Refused, match="validity was judged on 2026-06-01, not 2026-01-01"):
-        check_verdict(tmp_path / "verdict.json", suite, evaluation.fingerprints, NOW)
+    (tmp_path / "verdict.json").write_text(resealed({**written(evaluation), **changes}))
+    for as_of in ("today", dt.date(2026, 1, 1), dt.date(2026, 6, 1)):
+        suite = evaluation.exam.suite.model_copy(update={"as_of": as_of})
+        with pytest.raises(Refused, match=f"{sentence}; next: kbgate evaluate .*/desk --now"):
+            check_verdict(tmp_path / "verdict.json", suite, evaluation.fingerprints, NOW)
 
 
 @pytest.mark.parametrize(

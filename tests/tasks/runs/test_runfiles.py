@@ -63,7 +63,7 @@ def test_the_verdict_is_of_its_schema(desk: Desk) -> None:
             jsonschema.validate({**document, **changes}, schema, format_checker=jsonschema.FormatChecker())
         with pytest.raises(ValueError, match=next(iter(changes))):
             VerdictDocument.of({**document, **changes})
-    for part in document:
+    for part in set(document) - {"valid_at"}:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({name: value for name, value in document.items() if name != part}, schema)
 

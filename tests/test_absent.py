@@ -76,7 +76,7 @@ def test_suites_are_checked_and_baselines_read_without_what_makes_vectors() -> N
 def test_a_verdict_is_verified_and_gates_without_what_makes_vectors(
     medication: Path, kbgate: Callable[..., int], home: Path
 ) -> None:
-    assert kbgate("evaluate", medication) == 0
+    assert kbgate("evaluate", medication, "--now") == 0
     verdict = last_verdict(home)
     run = home / "runs" / "medication" / verdict["run"]
     door = ["gate", medication, "--verdict", run / "verdict.json", "--index-fingerprint", verdict["fingerprints"]["index"]]

@@ -84,3 +84,16 @@ def diff(suite: SuiteFolder, ref: Annotated[str, typer.Option("--ref", help="The
     lines = diff_baselines(baseline_at(settings, ref), mine, settings)
     print("\n".join(lines) if lines else f"the baseline is that of {ref}")
     return 0
+
+
+@app.command("migrate", epilog=EXIT_CODES)
+def migrate(suite: SuiteFolder) -> int:
+    """Rewrite a baseline of an older kbgate: the scores stay, what its lines did not keep comes from git."""
+    from kbgate.tasks import stages
+    from kbgate.tasks.baseline.migration import migrate as rewrite
+
+    baseline, unknown = rewrite(stages.load_suite(suite))
+    print(f"baseline {baseline.fingerprint} rewritten in {suite}: review it and commit it")
+    for sentence in unknown:
+        print(f"not known: {sentence}")
+    return 0

@@ -3,7 +3,8 @@
 KbgateError                     4  could not measure
 ├── InputError                  2  a file or a setting is wrong: every mistake of it, at once
 │   ├── UnknownPart             2  a name that no registered part has
-│   └── BaselineDamaged         2  baseline files unreadable, of another schema, or disagreeing with each other
+│   ├── BaselineDamaged         2  baseline files unreadable, or disagreeing with each other
+│   └── BaselineOlder           2  baseline files of an older kbgate, which can be rewritten
 ├── Refused                     1  a baseline update or a promotion that the rules forbid
 └── Unmeasured                  4  the store, the model or the run is not what it should be
 """
@@ -51,6 +52,10 @@ class UnknownPart(InputError):
 
 class BaselineDamaged(InputError):
     """The committed baseline cannot be trusted."""
+
+
+class BaselineOlder(InputError):
+    """The committed baseline is of an older schema."""
 
 
 class Refused(KbgateError):

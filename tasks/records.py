@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 
@@ -64,6 +64,12 @@ def canonical(value: Any) -> str:
 def digest(value: Any, length: int = 64) -> str:
     """The first hex digits of the sha256 of a value's canonical JSON."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:length]
+
+
+def as_json(value: Any) -> JsonValue:
+    """A value as JSON content: lists and dicts, whatever it was made of."""
+    content: JsonValue = json.loads(canonical(value))
+    return content
 
 
 def _no_constant(name: str) -> Any:

@@ -159,6 +159,8 @@ class Comparison:
     new: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
+    relabelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Cases that ask the same under other labels, each with the labels that changed."""
     incomparable: tuple[str, ...] = ()
     """Why the two cannot be compared at all, a sentence each."""
 

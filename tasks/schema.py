@@ -37,6 +37,15 @@ class Document(BaseModel):
         return content
 
 
+class Compact(Document):
+    """A document that leaves out what is as it is by default: a line of many stays short, and a new key changes no digest."""
+
+    def plain(self) -> dict[str, JsonValue]:
+        """As JSON content, without what has its default."""
+        content: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return content
+
+
 Day = Annotated[dt.date, Field(strict=False)]
 """A day, written in ISO form."""
 
@@ -117,13 +126,54 @@ class Acceptance(Document):
     """The sentences the gate said."""
 
 
-class Anchor(Document):
+class Span(Document):
+    """Gold as a span of a card's text: verbatim, or by character offsets (end exclusive)."""
+
+    card: str
+    text: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+Written = dict[str, JsonValue]
+"""A predicate as it stands in a file."""
+
+
+class Asked(Compact):
+    """What was asked of a case and what had to be found, so that it can be asked again when its file says something else."""
+
+    query: str
+    kind: str
+    language: str = ""
+    groups: list[list[str]]
+    grades: dict[str, int]
+    filter: Written | None = None
+    entitled: Written | None = None
+    right_filter: Written | None = None
+    evidence: list[Span] = []
+
+
+class AnchoredCase(Compact):
+    """A case as it stood at the anchor."""
+
+    hash: str
+    scores: dict[str, float]
+    """In the figures that have a tolerance."""
+    asked: Asked | None = None
+    """None where it is asked as its row says."""
+
+
+class Anchor(Compact):
     """The baseline that later ones are held against together."""
 
     on: Day
     reason: str
     index: str
     """Fingerprint of its index."""
+    aggregates: Means = {}
+    """Its figures of the whole run."""
+    removed: dict[str, AnchoredCase] = {}
+    """Its cases that are asked no more, by id."""
 
 
 class Digests(Document):
@@ -139,12 +189,18 @@ class BaselineSummary(Document):
 
     schema_: int = Field(alias="schema")
     suite: str
+    lineage: str
+    """Made when the suite's first scores were accepted, and kept: two suites of one name are told apart by it."""
+    folder: str
+    """The suite's, from the root of its repository; outside of one, where it really is."""
     accepted: Acceptance
     top_k: int
     unit: str
     method: str
     metric_versions: dict[str, int]
     means: Means
+    aggregates: Means
+    """Figures of the whole run, such as `auroc`, with the cases they are made from."""
     lanes: dict[str, Means]
     counts: Counts
     fingerprints: AcceptedFingerprints
@@ -153,12 +209,23 @@ class BaselineSummary(Document):
     anchor: Anchor
 
     def plain(self) -> dict[str, JsonValue]:
-        """As JSON content, without what was neither read nor given: a file of an older kbgate keeps its digest."""
+        """As JSON content, the provenance without what was neither read nor given."""
         content: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        return content
+        return {**content, "anchor": self.anchor.plain()}
 
 
-class BaselineCase(Document):
+class RowAcceptance(Document):
+    """Who accepted one case's row by itself, and from which run: the rest of the baseline is older."""
+
+    run: str
+    index: str
+    """Fingerprint of the index that was examined."""
+    on: Day
+    by: str
+    reason: str
+
+
+class BaselineCase(Compact):
     """A line of baseline.cases.jsonl."""
 
     id: str
@@ -175,21 +242,36 @@ class BaselineCase(Document):
     """The first top_k cards."""
     kth: dict[str, float]
     """By lane: the score at top_k, or at the ranking's end."""
-    anchor: dict[str, float] | None
-    """What it scored at the anchor, in the figures that have a tolerance; None where it was another case then."""
+    asked: Asked
+    cosine: float | None = None
+    """The best cosine of question and card; None where no lane gives any."""
+    topic: str = ""
+    attack: str = ""
+    intent: str = ""
+    numeric: bool = False
+    domains: list[str] = []
+    tiers: list[str] = []
+    """Of its gold cards."""
+    anchor: AnchoredCase | None = None
+    """What it was at the anchor; None where it was not there."""
+    accepted: RowAcceptance | None = None
+    """None where it came with all the others."""
     slipped: bool = False
     """Whether it fails because a slip was accepted: it passed once, and counts as slipped until it passes again."""
 
-    def plain(self) -> dict[str, JsonValue]:
-        """As JSON content, without what was neither read nor given: a file of an older kbgate keeps its digest."""
-        content: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        return content
 
-
-class BaselineCard(Document):
+class BaselineCard(Compact):
     """A line of baseline.cards.jsonl."""
 
     id: str
     hash: str
-    tier: str
-    domain: str
+    """Of all that a reader of the card could see."""
+    text: str
+    """Hash of the text alone."""
+    length: int
+    """Characters of the text."""
+    language: str = ""
+    tier: str = ""
+    domain: str = ""
+    fields: dict[str, JsonValue] = {}
+    """By filterable field beside these: its value, or `sha256:` and a hash of a long one."""

@@ -26,8 +26,8 @@ from kbgate.tasks.tables import Hits
 from tests.conftest import write_lines
 
 CARDS = [f"c{n}" for n in range(12)]
-Rankings = Mapping[str, Sequence[str] | str]
-"""By case: card ids in rank order, or an outcome such as "raised"."""
+Rankings = Mapping[str, Sequence[str] | str | Hits]
+"""By case: card ids in rank order, an outcome such as "raised", or a ranking with scores of its own."""
 
 DEFAULT = """
 contract = {tolerance = 0.02}
@@ -45,6 +45,9 @@ def run_by(rankings: Rankings, mode: Mode = Mode.FULL) -> Run:
     """A run of exact search that gave these rankings; an outcome in place of one stands for a question that failed."""
     answers, hits = {}, {}
     for name, ranking in rankings.items():
+        if isinstance(ranking, Hits):
+            answers[name], hits[name] = Answer(Outcome.ANSWERED, 1.0, len(CARDS)), ranking
+            continue
         failed = isinstance(ranking, str)
         cards = () if isinstance(ranking, str) else ranking
         outcome = Outcome(ranking) if isinstance(ranking, str) else Outcome.ANSWERED if ranking else Outcome.EMPTY

@@ -10,7 +10,7 @@ from kbgate.tasks.errors import Refused, Unmeasured
 from kbgate.tasks.git import run_git
 from kbgate.tasks.metrics import figure_of, part_of
 from kbgate.tasks.results import Placement
-from kbgate.tasks.schema import Anchor
+from kbgate.tasks.schema import Anchor, AnchoredCase, Means
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import EPSILON
 
@@ -62,18 +62,20 @@ def refuse_second_beginning(suite: Suite, summary: str) -> None:
         )
 
 
-def anchored_by(evaluation: Evaluation, reason: str) -> Anchor:
-    """What baseline.json says of the anchor."""
-    return Anchor(on=evaluation.started.date(), reason=reason.strip(), index=evaluation.fingerprints.index)
+def anchored_by(evaluation: Evaluation, reason: str, aggregates: Means) -> Anchor:
+    """What baseline.json says of the anchor; `aggregates`: the run's figures that are no mean over cases."""
+    return Anchor(
+        on=evaluation.started.date(), reason=reason.strip(), index=evaluation.fingerprints.index, aggregates=aggregates
+    )
 
 
-def anchor_of(exam: Exam, placement: Placement, scores: Mapping[str, float], anchored: bool) -> dict[str, float] | None:
-    """What a case scored at the anchor, in the figures that have a tolerance; None where it was not the same case then.
+def anchor_of(exam: Exam, placement: Placement, scores: Mapping[str, float], anchored: bool) -> AnchoredCase | None:
+    """What a case was at the anchor, in the figures that have a tolerance; None where it was not the same case then.
 
     `scores`: of this run, by figure; `anchored`: whether this run is the anchor.
     """
     if anchored:
         gated = [str(figure_of(name, exam.suite)) for name, gate in exam.suite.gates.items() if gate.tolerance is not None]
-        return {name: scores[name] for name in gated if name in scores}
+        return AnchoredCase(hash=placement.hash, scores={name: scores[name] for name in gated if name in scores})
     row = exam.baseline.cases.get(placement.case) if exam.baseline else None
     return row.anchor if row and row.hash == placement.hash else None

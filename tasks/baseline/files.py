@@ -20,16 +20,30 @@ from pydantic import JsonValue, ValidationError
 
 from kbgate.tasks.baseline.anchor import anchored_by, refuse_creep, refuse_second_beginning
 from kbgate.tasks.baseline.commit import COMMIT, Write, finish, refuse_interrupted, replace_together
-from kbgate.tasks.baseline.rows import CardRows, CaseRows, acceptance, card_rows, case_rows, lane_means, means
+from kbgate.tasks.baseline.rows import (
+    CardRows,
+    CaseRows,
+    acceptance,
+    card_of_columns,
+    card_rows,
+    case_rows,
+    columns_of,
+    lane_means,
+    means,
+    stored_versions,
+)
+from kbgate.tasks.comparison.aggregates import aggregates
 from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
-from kbgate.tasks.errors import BaselineDamaged, InputError, Problem, Refused, Unmeasured
-from kbgate.tasks.metrics import METRICS
+from kbgate.tasks.errors import BaselineDamaged, BaselineOlder, InputError, Problem, Refused, Unmeasured
+from kbgate.tasks.identity import identity_of, new_lineage
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, BaselineCard, BaselineCase, BaselineSummary, Digests
 from kbgate.tasks.settings import Suite
 
-SCHEMA = 2
+SCHEMA = 3
+_MIGRATED = 2
+"""The schema that `migration` rewrites."""
 SUMMARY, CASES, CARDS, CARDS_PARQUET = (
     "baseline.json", "baseline.cases.jsonl", "baseline.cards.jsonl", "baseline.cards.parquet",
 )  # fmt: skip
@@ -55,6 +69,12 @@ def read_baseline(suite: Suite) -> Baseline | None:
         cases = _read_rows(folder / CASES, BaselineCase)
         baseline = Baseline(summary, cases, _read_cards(folder, present), "")
         digests = _agree(baseline)
+        if summary.suite != suite.name:
+            raise _damaged(SUMMARY, f"is the baseline of suite '{summary.suite}', and this suite is '{suite.name}'")
+    except BaselineOlder:
+        given = shlex.quote(suite.given or str(folder))
+        sentence = f"is of an older kbgate; rewrite it, once, with: kbgate baseline migrate {given}"
+        raise BaselineOlder([Problem(SUMMARY, 0, sentence)]) from None
     except InputError as error:
         where = shlex.quote(suite.given or str(folder))
         restore = f"restore the files with: git checkout -- {where}/baseline.*"
@@ -71,6 +91,8 @@ def _read_summary(folder: Path) -> BaselineSummary:
     try:
         summary = parse_json(read_text(folder / SUMMARY))
         schema = summary.get("schema") if isinstance(summary, dict) else None
+        if schema == _MIGRATED:
+            raise BaselineOlder([])
         if schema != SCHEMA:
             newer = isinstance(schema, int) and schema > SCHEMA
             next_step = "upgrade kbgate" if newer else "it is of an older kbgate, or damaged"
@@ -103,7 +125,7 @@ def _read_cards(folder: Path, present: list[str]) -> dict[str, BaselineCard]:
     if CARDS in present:
         return _read_rows(folder / CARDS, BaselineCard)
     try:
-        rows = [BaselineCard.of(row) for row in pq.read_table(folder / CARDS_PARQUET).to_pylist()]
+        rows = [card_of_columns(row) for row in pq.read_table(folder / CARDS_PARQUET).to_pylist()]
     except ValidationError as error:
         raise BaselineDamaged(problems_of(error, CARDS_PARQUET, 0, BaselineCard)) from None
     except (OSError, pa.ArrowException) as error:
@@ -126,7 +148,7 @@ def _agree(baseline: Baseline) -> Digests:
     digests = _digests(summary.plain(), baseline.cases, baseline.cards)
     if summary.digests != digests:
         raise _damaged(SUMMARY, f"and the lines of {CASES} and {CARDS} disagree: one was edited, added or removed by hand")
-    if summary.means != means(baseline.cases):
+    if summary.means != means(baseline.cases) or summary.aggregates != aggregates(baseline.cases):
         raise _damaged(SUMMARY, f"holds means that are not those of {CASES}")
     return digests
 
@@ -168,28 +190,39 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool,
     may_be_accepted(evaluation, accept_regression, anchor)
     exam, fingerprints = evaluation.exam, evaluation.fingerprints
     cases = case_rows(evaluation, anchor or exam.baseline is None, accept_regression)
-    cards = card_rows(exam.kb.cards)
+    cards = card_rows(exam.kb.cards, exam.suite.kb.filterable)
+    identity = identity_of(exam.suite, exam.baseline)
     summary = BaselineSummary(
         schema=SCHEMA,
-        suite=exam.suite.name,
+        suite=identity.suite,
+        lineage=identity.lineage or new_lineage(),
+        folder=identity.folder,
         accepted=acceptance(evaluation, reason, accept_regression),
         top_k=exam.suite.top_k,
         unit=exam.suite.unit,
         method=exam.run.method,
-        metric_versions={part.name: part.version for part in METRICS.values()},
+        metric_versions=stored_versions(),
         means=means(cases),
+        aggregates=aggregates(cases),
         lanes=lane_means(exam.scores, exam.run.method),
         counts=evaluation.counts,
         fingerprints=AcceptedFingerprints(index=fingerprints.index, golden=fingerprints.golden, policy=fingerprints.policy),
         provenance=evaluation.provenance,
         digests=Digests(summary="", cases="", cards=""),
-        anchor=anchored_by(evaluation, reason) if anchor or exam.baseline is None else exam.baseline.summary.anchor,
+        anchor=anchored_by(evaluation, reason, aggregates(cases))
+        if anchor or exam.baseline is None
+        else exam.baseline.summary.anchor,
     )
+    return replace_files(exam.suite, summary, cases, cards)
+
+
+def replace_files(suite: Suite, summary: BaselineSummary, cases: CaseRows, cards: CardRows) -> Baseline:
+    """Write all three files, with the digests that fit them, or none; returns them as they are read."""
     summary = summary.model_copy(update={"digests": _digests(summary.plain(), cases, cards)})
-    refuse_interrupted(exam.suite.folder, exam.suite.given)
+    refuse_interrupted(suite.folder, suite.given)
     files = {name: _writer(content) for name, content in _files(summary, cases, cards).items()}
-    replace_together(exam.suite.folder, files, _RIVALS)
-    accepted = read_baseline(exam.suite)
+    replace_together(suite.folder, files, _RIVALS)
+    accepted = read_baseline(suite)
     assert accepted is not None, "the files were just written"
     return accepted
 
@@ -208,7 +241,7 @@ def _writer(content: str | CardRows) -> Write:
     """What writes a file's content at a path."""
     if isinstance(content, str):
         return lambda path: write_text(path, content)
-    return lambda path: pq.write_table(pa.Table.from_pylist([content[card].plain() for card in sorted(content)]), path)
+    return lambda path: pq.write_table(pa.Table.from_pylist([columns_of(content[card]) for card in sorted(content)]), path)
 
 
 def finish_update(suite: Suite) -> Baseline | None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kbgate.tasks.clock import Clock
+from kbgate.tasks.comparison.aggregates import aggregate_figures
 from kbgate.tasks.comparison.figures import lane_figures, method_figures
 from kbgate.tasks.comparison.scoring import score
 from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.domain import Baseline, Cases, Inputs
-from kbgate.tasks.metrics import METRICS, figure_at, figures_of
+from kbgate.tasks.metrics import METRICS, figure_at, figures_of, known, part_of
 from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Placement, Previous, Run, Scores
 from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import EPSILON, Figure
 
+LABELS = ("topic", "cluster", "numeric", "attack", "intent")
+"""What a case is sorted by, and found or not without."""
 MAX_CHANGED = 0.10
 """Share of the baseline's cases that may be edited or removed before the rest says too little."""
 
@@ -68,7 +71,7 @@ def compare(
     before; its means are told beside those of the same number of cases.
     """
     if baseline is None:
-        alone = [*method_figures(suite, run, scores, asked, {}, set(asked) - set(touched)), *lane_figures(run, scores, None)]
+        alone = _figures(suite, run, scores, asked, None, {}, set(asked) - set(touched))
         return Comparison(_beside_previous(alone, run.method, previous))
     then = _follow_renames(baseline, golden)
     edited = tuple(sorted(name for name, case in golden.items() if name in then and then[name].hash != case.hash))
@@ -76,11 +79,8 @@ def compare(
     new = tuple(sorted(set(asked) - set(then)))
     common = tuple(sorted(set(asked) - set(new) - set(edited)))
     unlike = tuple(_incomparable(suite, baseline))
-    whole = not unlike and set(common) == set(then) == set(asked)
-    figures = [
-        *method_figures(suite, run, scores, asked, {} if unlike else then, set(common) - set(touched)),
-        *lane_figures(run, scores, baseline if whole else None),
-    ]
+    rows, gone = ({}, []) if unlike else (then, [then[name] for name in removed])
+    figures = _figures(suite, run, scores, asked, baseline, rows, set(common) - set(touched), gone)
     return Comparison(
         figures=_beside_previous(figures, run.method, previous),
         changes=() if unlike else tuple(_changes(suite, asked, run, scores, then, edited)),
@@ -88,8 +88,42 @@ def compare(
         new=new,
         removed=removed,
         edited=edited,
+        relabelled=dict(_relabelled(golden, then)),
         incomparable=unlike + _too_many(len(edited), len(removed), len(then)),
     )
+
+
+def _figures(
+    suite: Suite,
+    run: Run,
+    scores: Scores,
+    asked: Cases,
+    baseline: Baseline | None,
+    then: Mapping[str, BaselineCase],
+    population: set[str],
+    gone: Sequence[BaselineCase] = (),
+) -> list[Compared]:
+    """The figures of the method, of the run as a whole and of the other lanes, which have the baseline's means alone."""
+    whole = bool(then) and set(then) == set(asked) and not any(then[name].hash != case.hash for name, case in asked.items())
+    return [
+        *method_figures(suite, run, scores, asked, then, population, gone),
+        *aggregate_figures(run, asked, then, population, baseline.summary.anchor.aggregates if baseline else {}),
+        *lane_figures(run, scores, baseline if whole else None),
+    ]
+
+
+def _relabelled(golden: Cases, then: Mapping[str, BaselineCase]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The cases that ask the same and stand elsewhere: each with the labels that differ from the baseline's."""
+    for name in sorted(set(golden) & set(then)):
+        case, row = golden[name], then[name]
+        if case.hash != row.hash:
+            continue
+        changed = tuple(label for label in LABELS if getattr(case, label) != getattr(row, label))
+        # A case alone in its cluster takes it along when it is renamed.
+        alone = case.cluster == case.id and row.cluster == row.id
+        changed = tuple(label for label in changed if not (label == "cluster" and alone))
+        if changed:
+            yield name, changed
 
 
 def _too_many(edited: int, removed: int, accepted: int) -> tuple[str, ...]:
@@ -128,10 +162,10 @@ def _incomparable(suite: Suite, baseline: Baseline) -> Iterator[str]:
         if before != current:
             yield f"{name} was {before!r} in the baseline and is {current!r} now"
     for name, version in sorted(was.metric_versions.items()):
-        if name not in METRICS:
+        if not known(name):
             yield f"metric {name} is in the baseline and is no longer computed"
-        elif METRICS[name].version != version:
-            yield f"metric {name} was version {version} in the baseline and is version {METRICS[name].version} now"
+        elif part_of(Figure(name)).version != version:
+            yield f"metric {name} was version {version} in the baseline and is version {part_of(Figure(name)).version} now"
     for key in sorted(set(was.means) - {str(figure) for figure in figures_of(suite)}):
         if key.partition("@")[0] in METRICS:
             yield f"figure {key} is in the baseline and is no longer computed"

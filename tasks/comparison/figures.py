@@ -21,7 +21,7 @@ from kbgate.tasks.comparison.statistics import (
     wilson,
 )
 from kbgate.tasks.domain import Baseline, Case, Cases
-from kbgate.tasks.metrics import AGGREGATES, Part, figure_of, figures_of, part_of
+from kbgate.tasks.metrics import Part, figure_of, figures_of, part_of
 from kbgate.tasks.results import Compared, Placement, Run, Scores
 from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
@@ -55,20 +55,21 @@ def method_figures(
     asked: Cases,
     then: Mapping[str, BaselineCase],
     population: set[str],
+    gone: Sequence[BaselineCase] = (),
 ) -> Iterator[Compared]:
-    """The method's figures, over all cases and over each slice."""
+    """The method's figures, over all cases and over each slice; `gone`: rows of cases that are asked no more."""
     ids = sorted(name for name in asked if name in population)
     table = _paired_table(suite, scores.of(run.method), asked, then, ids)
     at_the_cut = _columns_of_slices(suite, table.figures)
-    known = [asked[name] for name in sorted(asked) if name in population or name in then]
-    for name, inside in _slices(known, scores.placements, {case: place for place, case in enumerate(ids)}):
+    known = {
+        name: _accepted_labels(then[name]) if name in then else _labels(asked[name], scores.placements.get(name))
+        for name in sorted(asked)
+        if name in population or name in then
+    }
+    known |= {row.id: _accepted_labels(row) for row in gone}
+    for name, inside in _slices(known, {case: place for place, case in enumerate(ids)}):
         columns = at_the_cut if name else list(range(len(table.figures)))
         yield from _compared(suite, run.method, name, table.block(inside, columns))
-    has_gold = {case.id: bool(case.grades) for case in asked.values()}
-    for part in AGGREGATES.values():
-        for measured in part.measure(run, has_gold):
-            value = measured.value if np.isfinite(measured.value) else None
-            yield Compared(measured.lane, Figure(part.name), current=value, n=measured.n)
 
 
 def _paired_table(suite: Suite, scores: LaneScores, asked: Cases, then: Mapping[str, BaselineCase], ids: list[str]) -> Paired:
@@ -81,10 +82,11 @@ def _paired_table(suite: Suite, scores: LaneScores, asked: Cases, then: Mapping[
     now[~np.isfinite(now)] = np.nan  # the check `finite` refuses the run; until then it was not measured
     keys = [str(figure) for figure in figures]
     before = _table(ids, keys, {case: row.scores for case, row in then.items()})
-    anchored = _table(ids, keys, {case: row.anchor or {} for case, row in then.items()})
+    anchored = _table(ids, keys, {case: row.anchor.scores if row.anchor else {} for case, row in then.items()})
     for place, figure in enumerate(figures):
         _lose_nothing(part_of(figure), now[:, place], before[:, place])
-    clusters = np.array([asked[case].cluster for case in ids], dtype=str)
+    # As the baseline has them: cases put into one cluster since would hide a drop behind a wider interval.
+    clusters = np.array([then[case].cluster if case in then else asked[case].cluster for case in ids], dtype=str)
     return Paired(figures, clusters, now, before, anchored)
 
 
@@ -113,20 +115,18 @@ def _lose_nothing(part: Part, now: Floats, before: Floats) -> None:
 
 
 def _slices(
-    cases: list[Case], placements: Mapping[str, Placement], places: Mapping[str, int]
+    labels: Mapping[str, Mapping[str, tuple[str, ...]]], places: Mapping[str, int]
 ) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """All compared cases, and every part of the asked ones that has more than one value, as places in the table.
+    """All compared cases, and every part of the known ones that has more than one value, as places in the table.
 
-    A part whose cases were all edited has none: it is a part that was not measured, and must not go unsaid.
+    A part whose cases were all edited or removed has none: it is a part that was not measured, and must not go unsaid.
     """
     yield "", np.arange(len(places))
-    labels = [_labels(case, placements.get(case.id)) for case in cases]
-    for by in labels[0] if labels else ():
-        values = sorted({value for of_case in labels for value in of_case[by]})
+    for by in next(iter(labels.values()), {}):
+        values = sorted({value for of_case in labels.values() for value in of_case[by]})
         if len(values) > 1:
             for value in values:
-                named = zip(cases, labels, strict=True)
-                inside = [places[case.id] for case, of_case in named if value in of_case[by] and case.id in places]
+                inside = [places[case] for case, of_case in labels.items() if value in of_case[by] and case in places]
                 yield f"{by}={value}", np.array(inside, dtype=np.intp)
 
 
@@ -142,6 +142,21 @@ def _labels(case: Case, placement: Placement | None) -> dict[str, tuple[str, ...
         "filtered": ("yes" if filtered else "no",),
         "attack": (case.attack or NOT_SAID,),
         "intent": (case.intent or NOT_SAID,),
+    }
+
+
+def _accepted_labels(row: BaselineCase) -> dict[str, tuple[str, ...]]:
+    """The slices a case stood in when it was accepted: moved to a larger one since, it would hide what its own one lost."""
+    filtered = row.asked.filter is not None or row.asked.entitled is not None
+    return {
+        "kind": (row.asked.kind or NOT_SAID,),
+        "language": (row.asked.language or NOT_SAID,),
+        "topic": (row.topic or NOT_SAID,),
+        "domain": tuple(row.domains),
+        "tier": tuple(row.tiers),
+        "filtered": ("yes" if filtered else "no",),
+        "attack": (row.attack or NOT_SAID,),
+        "intent": (row.intent or NOT_SAID,),
     }
 
 

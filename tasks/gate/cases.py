@@ -125,6 +125,16 @@ def edited(exam: Exam) -> Iterator[Reason]:
         yield Reason("edited", Level.SUPPORTING, sentence, tuple(cases))
 
 
+@check("relabelled", level=Level.SUPPORTING)
+def relabelled(exam: Exam) -> Iterator[Reason]:
+    """No case that the baseline knows has other labels (topic, cluster, numeric, attack, intent) without a new baseline."""
+    cases = exam.comparison.relabelled
+    if cases:
+        told = [f"{case} ({', '.join(labels)})" for case, labels in cases.items()]
+        sentence = f"{counted(len(cases), 'case')} relabelled, judged in the slices of the baseline: {named(told)}"
+        yield Reason("relabelled", Level.SUPPORTING, sentence, tuple(cases))
+
+
 @check("access_widened", level=Level.SUPPORTING)
 def access_widened(exam: Exam) -> Iterator[Reason]:
     """No case whose asker could see no gold in the baseline can see some now."""

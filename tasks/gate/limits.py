@@ -134,6 +134,8 @@ def moved(part: Part, row: Compared) -> str:
 
 def interval(row: Compared) -> str:
     """A figure's interval as half a sentence."""
+    if row.low is None or row.high is None:
+        return "no interval"
     return f"95 % interval {row.low:+.3f} to {row.high:+.3f}"
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from pydantic import ValidationError
 
 from kbgate.tasks.domain import Case, Evidence, GoldenSet
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.case_schema import CaseRow
 from kbgate.tasks.inputs.judgments import read_judgments
-from kbgate.tasks.records import Record, digest, nfc, problems_of, read_jsonl
+from kbgate.tasks.records import Record, canonical, digest, nfc, problems_of, read_jsonl
 from kbgate.tasks.settings import Suite
 
 FILE = "golden.jsonl"
-_COMPARED = ("query", "filter", "entitled", "kind", "language", "canary")
-"""Keys of a case that make another case of it when they change, beside its gold."""
+HASH_LENGTH = 16
 
 
 def load_golden(suite: Suite) -> GoldenSet:
@@ -51,9 +52,7 @@ def _case(row: CaseRow, record: Record) -> Case:
     groups = row.gold_groups()
     grades = {nfc(card): grade for card, grade in row.grades.items()}
     grades = grades or {card: 1 for group in groups for card in group}
-    compared = {name: getattr(row, name) for name in _COMPARED}
-    labelled = {} if row.right_filter is None else {"right_filter": row.right_filter}
-    return Case(
+    case = Case(
         id=row.id,
         query=row.query,
         kind=row.kind,
@@ -70,7 +69,27 @@ def _case(row: CaseRow, record: Record) -> Case:
         topic=row.topic,
         intent=row.intent,
         evidence=tuple(Evidence(span.card, span.text, span.start, span.end) for span in row.evidence),
-        hash=digest({**compared, **labelled, "groups": groups, "grades": grades}, 16),
         file=record.file,
         line=record.line,
     )
+    return dataclasses.replace(case, hash=hash_of(case))
+
+
+def hash_of(case: Case) -> str:
+    """The content hash: all that decides whether a case is found; its labels (topic, cluster, attack and so on) do not."""
+    content: dict[str, object] = {
+        "query": case.query,
+        "filter": case.filter,
+        "entitled": case.entitled,
+        "kind": case.kind,
+        "language": case.language,
+        "canary": case.canary,
+        "groups": case.groups,
+        "grades": case.grades,
+    }
+    # Absent where there is none: what a case does not use may come into the hash without making another case of it.
+    if case.right_filter is not None:
+        content["right_filter"] = case.right_filter
+    if case.evidence:
+        content["evidence"] = sorted(canonical(dataclasses.asdict(span)) for span in case.evidence)
+    return digest(content, HASH_LENGTH)

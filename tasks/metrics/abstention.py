@@ -25,7 +25,7 @@ def false_refusal(case: Judged, k: int) -> float | None:
     return float(not case.ranking) if case.refuses and case.has_gold else None
 
 
-@aggregate("auroc", source="Fawcett 2006: area under the ROC curve, ties count half")
+@aggregate("auroc", source="Fawcett 2006: area under the ROC curve, ties count half", stored=True)
 def auroc(run: Run, has_gold: Mapping[str, bool]) -> Iterator[Measured]:
     """Chance that a question with an answer has a higher top cosine than one without; 0.5 says nothing."""
     from scipy.stats import mannwhitneyu

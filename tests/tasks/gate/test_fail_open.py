@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbgate.tasks.baseline.files import write_baseline
+from kbgate.tasks.baseline.files import read_baseline, write_baseline
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Exam, Verdict
 from kbgate.tasks.domain import GoldenSet, Index, Inputs, Material, Mode, Outcome, Question, Ranked
@@ -169,15 +169,67 @@ def one_case(desk: Desk, answers: Answers) -> Verdict:
     return desk.judge({"only": HIT})
 
 
-def slice_fell(desk: Desk, answers: Answers, min_n: int) -> Verdict:
+def accept_anew(desk: Desk, answers: Answers) -> None:
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    desk.accept(answers)
+
+
+def in_topic(desk: Desk, case: str, topic: str) -> None:
+    desk.cases = [{**row, "topic": topic} if row["id"] == case else row for row in desk.cases]
+
+
+def sliced(desk: Desk, answers: Answers, min_n: int = 1) -> None:
+    """Forty cases of a small topic and two hundred of another, accepted so, each held to its own tolerance."""
     for n in range(COUNT):
-        row = next(row for row in desk.cases if row["id"] == f"q{n:03d}")
-        desk.case(
-            **{"name": row["id"], **{k: v for k, v in row.items() if k not in ("id", "query")}}, topic="a" if n < 40 else "b"
-        )
+        in_topic(desk, f"q{n:03d}", "a" if n < 40 else "b")
+    accept_anew(desk, answers)
     desk.settings += f'[[slice]]\nby = "topic"\nmetric = "contract"\ntolerance = 0.01\nlevel = "critical"\nmin_n = {min_n}\n'
     desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 0.5}"
+
+
+def slice_fell(desk: Desk, answers: Answers, min_n: int) -> Verdict:
+    sliced(desk, answers, min_n)
     return desk.judge({**answers, "q005": MISS})
+
+
+def moved_to_a_larger_topic(desk: Desk, answers: Answers) -> Verdict:
+    """The failing case is relabelled: among two hundred others it would be inside their tolerance."""
+    sliced(desk, answers)
+    in_topic(desk, "q005", "b")
+    return desk.judge({**answers, "q005": MISS})
+
+
+def one_cluster(desk: Desk, answers: Answers) -> Verdict:
+    """All cases put into one cluster: resampled as one, no drop of theirs could be significant."""
+    desk.gates = FREE + 'contract = {tolerance = 0.04, rule = "significant"}'
+    desk.cases = [{**row, "cluster": "all"} for row in desk.cases]
+    return desk.judge(some(answers, 40, MISS) | {"q000": HIT})
+
+
+def slice_removed(desk: Desk, answers: Answers) -> Verdict:
+    """Every case of a small topic taken out, well inside the ten percent."""
+    for n in range(COUNT):
+        in_topic(desk, f"q{n:03d}", "a" if 200 <= n < 220 else "b" if n < 200 else "c")
+    accept_anew(desk, answers)
+    desk.settings += '[[slice]]\nby = "topic"\nmetric = "contract"\ntolerance = 0.01\nlevel = "critical"\n'
+    return desk.judge(without(desk, answers, *(f"q{n:03d}" for n in range(200, 220))))
+
+
+def excerpt_edited(desk: Desk, answers: Answers, tier: str) -> Verdict:
+    """The excerpt is lost from its card, and the label is made to ask for what still stands there."""
+    desk.cards[8] |= {"text": "one tablet, with water", "tier": tier}
+    desk.case("q005", expected=[], evidence=[{"card": "c8", "text": "with water"}])
+    answers = {**answers, "q005": filler("c8")}
+    accept_anew(desk, answers)
+    desk.cards[8]["text"] = "one tablet"
+    desk.case("q005", expected=[], evidence=[{"card": "c8", "text": "one tablet"}])
+    return desk.judge(answers)
+
+
+def another_suites_baseline(desk: Desk, answers: Answers) -> Verdict:
+    read_baseline(desk.exam(answers).suite.model_copy(update={"name": "other"}))
+    return desk.judge(answers)
 
 
 def slice_edited(desk: Desk, answers: Answers) -> Verdict:
@@ -384,7 +436,7 @@ WAYS: dict[str, tuple[Way, str]] = {
     "an infinite score": (lambda d, a: spoil_exam(d, a, value=float("inf")), "ERROR"),
     "a case missing from the baseline": (baseline_without_a_case, "InputError"),
     "a metric the run lacks": (lambda d, a: baseline_with(d, a, '"ndcg": 1', '"gone": 1'), "InputError"),
-    "a baseline of another schema": (lambda d, a: baseline_with(d, a, '"schema": 2', '"schema": 1'), "InputError"),
+    "a baseline of another schema": (lambda d, a: baseline_with(d, a, '"schema": 3', '"schema": 1'), "InputError"),
     "an empty golden set": (nothing_asked, "InputError"),
     "only no_match": (only_no_match, "INCONCLUSIVE"),
     "no gates": (lambda d, a: gates(d, a, 'newly_failing = {ceiling = 1.0, level = "advisory"}'), "INCONCLUSIVE"),
@@ -433,6 +485,13 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a slice fell": (lambda d, a: slice_fell(d, a, 30), "BLOCK"),
     "a slice too small to block": (lambda d, a: slice_fell(d, a, 41), "PASS"),
     "a slice whose cases were all edited": (slice_edited, "INCONCLUSIVE"),
+    "a failing case moved to a larger topic": (moved_to_a_larger_topic, "BLOCK"),
+    "all cases put into one cluster": (one_cluster, "BLOCK"),
+    "a slice whose cases were all removed": (slice_removed, "INCONCLUSIVE"),
+    "an excerpt lost, and its label edited": (lambda d, a: excerpt_edited(d, a, ""), "WARN"),
+    "an excerpt of a tier-gold card lost, and its label edited": (lambda d, a: excerpt_edited(d, a, "gold"), "BLOCK"),
+    "the baseline of another suite": (another_suites_baseline, "InputError"),
+    "a baseline of the schema before": (lambda d, a: baseline_with(d, a, '"schema": 3', '"schema": 2'), "InputError"),
     "two lines for one figure": (
         lambda d, a: gates(d, a, 'contract = {tolerance = 0.5}\n"contract@3" = {floor = 0.1}'), "InputError"),
     "quality below what is demanded": (lambda d, a: acceptance(d, a, "quality = 0.99", 10), "BLOCK"),

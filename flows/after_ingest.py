@@ -16,13 +16,14 @@ from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation, Judgement
-from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals
+from kbgate.tasks.runs.arrivals import announced_ids, arrivals
+from kbgate.tasks.runs.standing import already_judged
 
 
 def run(
     suite: str, batch: str = "", ids: str | list[str] | None = None, path: str = "", home: str = ""
 ) -> Evaluation | Judgement:
-    """Evaluate the full set, unless the last run judged exactly this today.
+    """Evaluate the full set, unless the last run judged exactly this, and an exam now could come to no other verdict.
 
     `batch`, `ids`, `path`: what came in, as its ingest calls it; events bring them as text.
     """
@@ -32,7 +33,7 @@ def run(
     inputs = dataclasses.replace(inputs, announced=announced_ids(ids))
     material = exam.prepare(inputs, place)
     clock = Clock.at(now)  # whatever day the suite pins: what came in is found now
-    judged = already_judged(inputs, exam.fingerprints_of(inputs, material), clock, place)
+    judged = already_judged(inputs, material, exam.fingerprints_of(inputs, material), clock, place)
     if judged is not None:
         return judged
     evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock)

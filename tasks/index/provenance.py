@@ -13,7 +13,10 @@ from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.git import run_git
 from kbgate.tasks.schema import Commit, ModelIdentity, Provenance
 
-_SHAPES_FIGURES = ("kbgate", "chromadb", "sentence-transformers", "torch", "bm25s", "PyStemmer", "numpy", "pandas")
+_SHAPES_FIGURES = (
+    "kbgate", "chromadb", "sentence-transformers", "transformers", "tokenizers", "torch", "bm25s", "PyStemmer", "numpy",
+    "pandas",
+)  # fmt: skip
 
 
 def provenance_of(

@@ -9,17 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import Judgement, VerdictName
 from kbgate.tasks.domain import Arrivals, Index, Inputs, Material, Mode, Question
-from kbgate.tasks.index.fingerprint import kb_fingerprint
 from kbgate.tasks.retrieval import Retriever, ScoreKind, lanes_of
 from kbgate.tasks.retrieval.lanes import Eligible
 from kbgate.tasks.retrieval.run import questions_of
 from kbgate.tasks.runs.columns import read_cards
 from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.runs.runfiles import MANIFEST
-from kbgate.tasks.schema import BaselineCase, Fingerprints
+from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.tables import Vectors
 
 _ROUNDING = 1e-6
@@ -114,23 +111,6 @@ def _best_cosines(material: Material, questions: Mapping[str, Question], newcome
         if question.vector is not None and allowed.any():
             best[name] = float(np.max(rows[allowed] @ question.vector))
     return best
-
-
-def already_judged(inputs: Inputs, fingerprints: Fingerprints, clock: Clock, home: Path) -> Judgement | None:
-    """The last full run's verdict, where it judged exactly this on this day; None where anything differs."""
-    lines = [line for line in read_history(home, inputs.suite.name) if line.mode == Mode.FULL]
-    # A bad line in the knowledge base is in no fingerprint.
-    if not lines or lines[-1].verdict == VerdictName.ERROR or inputs.kb.problems:
-        return None
-    last = lines[-1]
-    if (
-        not set(inputs.announced) <= set(inputs.kb.cards)
-        or last.kb != kb_fingerprint(inputs.kb.cards)
-        or last.as_of != clock.as_of.date()
-        or last.fingerprints != fingerprints
-    ):
-        return None
-    return Judgement(last.run, last.verdict, last.exit_code)
 
 
 def announced_ids(given: object) -> tuple[str, ...]:

@@ -343,6 +343,17 @@ def fast_for_promotion(desk: Desk, answers: Answers) -> Verdict:
     return evaluation.verdict
 
 
+def of_another_time(desk: Desk, answers: Answers, valid_at: str | None) -> Verdict:
+    """A green verdict that did not judge validity when it was made, shown to the door."""
+    evaluation = desk.evaluation(answers)
+    moment = None if valid_at is None else dt.datetime.fromisoformat(valid_at)
+    document = verdict_document(evaluation).model_copy(update={"valid_at": moment})
+    path = desk.folder / "verdict.json"
+    path.write_text(text_of(sealed(document, {})))
+    check_verdict(path, evaluation.exam.suite, evaluation.fingerprints, evaluation.started)
+    return evaluation.verdict
+
+
 def ten_small_falls(desk: Desk, answers: Answers) -> Verdict:
     """Each update falls by less than the tolerance; together they fall by more than twice as much."""
     desk.gates = FREE + "contract = {tolerance = 0.02}"
@@ -509,6 +520,10 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a store short by one row": (store_short_by_one, "Unmeasured"),
     "an index with ef_search = 10": (starved_index, "BLOCK"),
     "a fast verdict used for promotion": (fast_for_promotion, "Refused"),
+    "a verdict of the day it was made": (lambda d, a: of_another_time(d, a, "2026-06-01T00:00:00+00:00"), "PASS"),
+    "a verdict of a day that is pinned": (lambda d, a: of_another_time(d, a, "2026-05-31T00:00:00+00:00"), "Refused"),
+    "a verdict of a day to come": (lambda d, a: of_another_time(d, a, "2026-06-02T00:00:00+00:00"), "Refused"),
+    "a verdict that does not say when cards had to be valid": (lambda d, a: of_another_time(d, a, None), "Refused"),
     "as many slips as may be": (lambda d, a: d.judge(slipping(a, 2)), "WARN"),
     "one slip more than may be": (lambda d, a: d.judge(slipping(a, 3)), "BLOCK"),
     "a slip a night, each one accepted": (a_slip_a_night, "Refused"),

@@ -10,11 +10,10 @@ import pytest
 
 from kbgate.tasks import exam
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.domain import Index, Inputs
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
-from kbgate.tasks.runs.arrivals import already_judged, announced_ids, arrivals, touched_cases
+from kbgate.tasks.runs.arrivals import announced_ids, arrivals, touched_cases
 from kbgate.tasks.settings import Suite
 from tests.conftest import edit_lines, edit_text, read_lines
 
@@ -85,31 +84,6 @@ def test_a_new_card_touches_the_cases_it_reaches_and_no_others(medication: Path,
 def test_a_card_nobody_may_see_touches_nobody(medication: Path, home: Path) -> None:
     add_card(medication, id="zaps", text="Zaps in the head when one runs out of Effexor.", valid_until="2020-01-01")
     assert touched(medication, home) == set()
-
-
-@pytest.mark.parametrize("change", ["nothing", "cards", "cases", "gates", "baseline", "day", "bad line"])
-def test_only_exactly_the_same_is_already_judged(change: str, medication: Path, kbgate: CLI, home: Path) -> None:
-    assert kbgate("evaluate", medication) == 0
-    if change == "cards":
-        add_card(medication, id="hours", text="The pharmacy opens at eight.")
-    if change == "cases":
-        edit_lines(medication / "golden.jsonl", lambda c: {**c, "query": "?!"} if c["id"] == "n-bike" else c)
-    if change == "gates":
-        edit_text(medication / "suite.toml", "tolerance = 0.02}", "tolerance = 0.03}")
-    if change == "baseline":
-        assert kbgate("baseline", "update", medication, "--reason", "other") == 0
-        assert kbgate("evaluate", medication, "--fast") == 0
-    if change == "bad line":
-        edit_text(medication / "suite.toml", "[kb]", '[kb]\non_bad_card = "reject"')
-        assert kbgate("evaluate", medication) == 0
-        with (medication / "cards.jsonl").open("a") as file:
-            file.write('{"id": "bad"}\n')
-    inputs = inputs_of(medication, home)
-    clock = Clock.at(CLOCK.now + dt.timedelta(days=change == "day"))
-    judged = already_judged(inputs, exam.fingerprints_of(inputs, exam.prepare(inputs, home)), clock, home)
-    assert (judged is None) == (change != "nothing")
-    if judged is not None:
-        assert (judged.name, judged.exit_code) == (VerdictName.PASS, 0)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,12 @@ def update(
     anchor: Annotated[
         bool, typer.Option("--anchor", help="Later baselines may fall from here by twice a tolerance, all together.")
     ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept", metavar="CASE", help="Replace the row of this case alone, even of a red run; may be repeated."
+        ),
+    ] = None,
     re_embed: ReEmbed = False,
     finish: Annotated[
         bool,
@@ -35,14 +41,21 @@ def update(
 ) -> int:
     """Evaluate the full set and accept its scores as the baseline: three files, all or none."""
     from kbgate.tasks.baseline.files import write_baseline
+    from kbgate.tasks.baseline.single_rows import accept_rows
 
     if finish:
-        return _finish(suite, alone=not (reason or accept_regression or anchor))
+        return _finish(suite, alone=not (reason or accept_regression or anchor or accept))
+    if accept and (accept_regression or anchor):
+        raise InputError([Problem("--accept", 0, "accepts single rows; --accept-regression and --anchor accept a whole run")])
     if not reason.strip():
         raise InputError([Problem("--reason", 0, 'is missing; say why: --reason "new travel policy, reviewed by ..."')])
     evaluation = call(evaluations, evaluations.run, suite=str(suite), re_embed=re_embed)
     print_verdict(evaluation)
-    accepted = write_baseline(evaluation, reason, accept_regression, anchor)
+    accepted = (
+        accept_rows(evaluation, list(dict.fromkeys(accept)), reason)
+        if accept
+        else write_baseline(evaluation, reason, accept_regression, anchor)
+    )
     print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import subprocess
 from pathlib import Path
 
@@ -25,3 +26,17 @@ def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]
     except OSError as error:
         sentence = f"git cannot be run ({error.strerror}); install git, or put it on the PATH"
         raise Unmeasured(f"{folder}: {sentence}") from None
+
+
+def author(folder: Path) -> str:
+    """Who git would say made a commit here, as `Name <address>`; whoever is logged in where git does not say."""
+    try:
+        known = run_git(folder, "var", "GIT_AUTHOR_IDENT")
+        if known.returncode == 0:
+            return known.stdout.decode(errors="replace").rsplit(" ", 2)[0].strip()
+    except Unmeasured:
+        pass
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user that has no name
+        return "unknown"

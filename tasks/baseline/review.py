@@ -173,6 +173,9 @@ def _changed_cases(old: CaseRows, new: CaseRows, figure: str) -> Iterator[str]:
             before, after = old[name].scores.get(figure), new[name].scores.get(figure)
             if before != after:
                 yield f"case {name}: {figure} {before} -> {after}"
+            mark = new[name].accepted
+            if mark is not None and mark != old[name].accepted:
+                yield f"case {name}: accepted by itself, by {mark.by} on {mark.on}, from run {mark.run}: {mark.reason}"
             if new[name].slipped and not old[name].slipped:
                 yield f"case {name}: slipped, and counts as slipped until it passes"
 

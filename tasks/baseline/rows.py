@@ -57,18 +57,24 @@ def case_rows(evaluation: Evaluation, anchored: bool, accept_regression: bool) -
     """A line per case; `anchored`: whether this run is the anchor, `accept_regression`: whether its slips are no slips now."""
     exam = evaluation.exam
     slipped = set[str]() if accept_regression else _changed(evaluation, ChangeKind.SLIPPED)
-    lane = exam.scores.of(exam.run.method)
-    scores: dict[str, dict[str, float]] = {case: {} for case in exam.scores.placements}
-    for figure in lane.figures:
-        if part_of(figure).stored:
-            for case, value in lane[figure].items():
-                scores[case][str(figure)] = value
+    scores = scores_by_case(exam)
     return {
         name: case_row(exam, name, scores[name]).model_copy(
             update={"anchor": anchor_of(exam, placement, scores[name], anchored), "slipped": name in slipped}
         )
         for name, placement in exam.scores.placements.items()
     }
+
+
+def scores_by_case(exam: Exam) -> dict[str, dict[str, float]]:
+    """What a baseline stores of each case, by figure."""
+    lane = exam.scores.of(exam.run.method)
+    scores: dict[str, dict[str, float]] = {case: {} for case in exam.scores.placements}
+    for figure in lane.figures:
+        if part_of(figure).stored:
+            for case, value in lane[figure].items():
+                scores[case][str(figure)] = value
+    return scores
 
 
 def case_row(exam: Exam, name: str, scores: Mapping[str, float]) -> BaselineCase:

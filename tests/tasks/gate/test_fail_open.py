@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
+from kbgate.tasks.baseline.single_rows import accept_rows
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Exam, Verdict
 from kbgate.tasks.domain import GoldenSet, Index, Inputs, Material, Mode, Outcome, Question, Ranked
@@ -225,6 +226,21 @@ def excerpt_edited(desk: Desk, answers: Answers, tier: str) -> Verdict:
     desk.cards[8]["text"] = "one tablet"
     desk.case("q005", expected=[], evidence=[{"card": "c8", "text": "one tablet"}])
     return desk.judge(answers)
+
+
+def row_accepted(desk: Desk, answers: Answers, *cases: str) -> Verdict:
+    """Two cases fail, and rows are accepted one by one."""
+    worse = {**answers, "q005": MISS, "q006": MISS}
+    for case in cases:
+        accept_rows(desk.evaluation(worse), [case], "a reason")
+    return desk.judge(worse)
+
+
+def rows_accepted_one_by_one(desk: Desk, answers: Answers) -> Verdict:
+    worse = some(answers, 12, MISS)
+    for case in list(worse)[2:12]:
+        accept_rows(desk.evaluation(worse), [case], "a reason")
+    return desk.judge(worse)
 
 
 def another_suites_baseline(desk: Desk, answers: Answers) -> Verdict:
@@ -501,6 +517,10 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a slice whose cases were all removed": (slice_removed, "INCONCLUSIVE"),
     "an excerpt lost, and its label edited": (lambda d, a: excerpt_edited(d, a, ""), "WARN"),
     "an excerpt of a tier-gold card lost, and its label edited": (lambda d, a: excerpt_edited(d, a, "gold"), "BLOCK"),
+    "one row accepted, another case failing": (lambda d, a: row_accepted(d, a, "q005"), "BLOCK"),
+    "both rows accepted": (lambda d, a: row_accepted(d, a, "q005", "q006"), "PASS"),
+    "rows accepted one by one beyond what the anchor allows": (rows_accepted_one_by_one, "Refused"),
+    "a row accepted that nothing asks": (lambda d, a: row_accepted(d, a, "q999"), "InputError"),
     "the baseline of another suite": (another_suites_baseline, "InputError"),
     "a baseline of the schema before": (lambda d, a: baseline_with(d, a, '"schema": 3', '"schema": 2'), "InputError"),
     "two lines for one figure": (

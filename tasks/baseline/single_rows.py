@@ -1,0 +1,123 @@
+"""Single cases accepted: their rows are replaced, and everything else of the baseline stays and goes on judging.
+
+Each row says from which run it is, and who accepted it, when and why. Manifest, fingerprints, provenance and anchor are still
+those of the last full update, which is also what clears these marks.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+
+from kbgate.tasks.baseline.files import replace_files
+from kbgate.tasks.baseline.rows import CaseRows, case_row, means, scores_by_case
+from kbgate.tasks.comparison.aggregates import aggregates
+from kbgate.tasks.conclusions import Evaluation, Exam, VerdictName
+from kbgate.tasks.domain import Baseline, Mode
+from kbgate.tasks.errors import InputError, Problem, Refused, Unmeasured, did_you_mean
+from kbgate.tasks.git import author
+from kbgate.tasks.metrics import AGGREGATES, figure_of, part_of
+from kbgate.tasks.results import ChangeKind
+from kbgate.tasks.schema import AnchoredCase, BaselineCase, RowAcceptance
+from kbgate.tasks.tables import EPSILON
+
+OPTION = "--accept"
+
+
+def accept_rows(evaluation: Evaluation, accepted: Sequence[str], reason: str) -> Baseline:
+    """Replace the rows of these cases by what a full, complete run found; all of them, or none: `InputError` or `Refused`."""
+    exam = evaluation.exam
+    if not reason.strip():
+        raise Refused("a row needs a reason; it stays in the file for whoever reviews it")
+    if exam.baseline is None:
+        raise Refused("there is no baseline whose rows could be replaced; accept a first one without --accept")
+    _refuse_run(evaluation, accepted)
+    _refuse_names(exam, exam.baseline, accepted)
+    mark = RowAcceptance(
+        run=evaluation.run_id,
+        index=evaluation.fingerprints.index,
+        on=evaluation.started.astimezone(dt.UTC).date(),
+        by=author(exam.suite.folder),
+        reason=reason.strip(),
+    )
+    scores = scores_by_case(exam)
+    slipped = {change.case.id for change in exam.comparison.changed(ChangeKind.SLIPPED)}
+    rows = dict(exam.baseline.cases)
+    for name in accepted:
+        row, old = case_row(exam, name, scores[name]), rows[name]
+        kept = {"anchor": _anchor_beside(row, old), "slipped": name in slipped, "accepted": mark}
+        rows[name] = row.model_copy(update=kept)
+    _refuse_creep(exam, rows, exam.baseline.summary.anchor.removed)
+    summary = exam.baseline.summary.model_copy(update={"means": means(rows), "aggregates": aggregates(rows)})
+    return replace_files(exam.suite, summary, rows, exam.baseline.cards)
+
+
+def _refuse_run(evaluation: Evaluation, accepted: Sequence[str]) -> None:
+    """A row comes from a run that could have become the baseline but for what it lost."""
+    exam, verdict = evaluation.exam, evaluation.verdict
+    if exam.run.mode != Mode.FULL:
+        raise Refused("a row comes from a full run, never from the fast subset")
+    if verdict.name == VerdictName.ERROR:
+        raise Unmeasured(f"there is nothing to accept: {verdict.reasons[0].sentence}")
+    for reason in verdict.reasons:
+        if reason.check in ("completeness", "finite"):
+            raise Refused(f"the run is not complete: {reason.sentence}")
+    if exam.comparison.incomparable:
+        sentence = f"rows of this run are no rows of that baseline: {exam.comparison.incomparable[0]}"
+        raise Refused(f"{sentence}; accept the whole run, or none of it")
+    lost = sorted({vanished.case for vanished in exam.vanished} & set(accepted))
+    if lost:
+        raise Refused(f"a gold of '{lost[0]}' is gone from the knowledge base; give the case another gold, and then accept it")
+
+
+def _refuse_names(exam: Exam, baseline: Baseline, accepted: Sequence[str]) -> None:
+    """Only what stands in the baseline and was asked can be replaced: every other name at once."""
+    problems = []
+    for name in accepted:
+        if name not in baseline.cases:
+            there = "is new since the baseline, and has no row yet: a full update brings it in" if name in exam.asked else (
+                f"is no case of the baseline; {did_you_mean(name, baseline.cases)}"
+            )  # fmt: skip
+            problems.append(Problem(OPTION, 0, f"'{name}' {there}"))
+        elif name not in exam.asked:
+            problems.append(Problem(OPTION, 0, f"'{name}' is asked no more: a full update takes it out"))
+    if problems:
+        raise InputError(problems)
+
+
+def _anchor_beside(row: BaselineCase, old: BaselineCase) -> AnchoredCase | None:
+    """The anchor stays; where the row asks something else now, it says itself what was asked."""
+    entry = old.anchor
+    if entry is None or row.hash == old.hash:
+        return entry
+    return entry.model_copy(update={"asked": None if entry.hash == row.hash else entry.asked or old.asked})
+
+
+def _refuse_creep(exam: Exam, rows: CaseRows, removed: Mapping[str, AnchoredCase]) -> None:
+    """One row a day must not come to more than twice a tolerance since the anchor."""
+    for name, gate in exam.suite.gates.items():
+        figure = figure_of(name, exam.suite) if gate.tolerance is not None and gate.level != "advisory" else None
+        if figure is None or gate.tolerance is None or figure.metric in AGGREGATES:
+            continue
+        part, key = part_of(figure), str(figure)
+        worst = part.low if part.higher_is_better else part.high
+        since = [
+            *_gains(rows, key, worst),
+            *(worst - entry.scores[key] for entry in removed.values() if key in entry.scores),
+        ]
+        if not since:
+            continue
+        gained = sum(since) / len(since)
+        drop = -gained if part.higher_is_better else gained
+        if drop > 2 * gate.tolerance + EPSILON:
+            raise Refused(
+                f"{name} would be {drop:.3f} worse than the anchor, twice its tolerance of {gate.tolerance:g} is allowed: "
+                "single rows add up; to begin anew, knowingly: a full update with --anchor --accept-regression"
+            )
+
+
+def _gains(rows: CaseRows, key: str, worst: float) -> Iterator[float]:
+    """What each row gained since the anchor; a figure it has no longer counts as the worst."""
+    for row in rows.values():
+        if row.anchor is not None and key in row.anchor.scores:
+            yield row.scores.get(key, worst) - row.anchor.scores[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -43,37 +44,37 @@ def promote(
 def rollback(
     suite: SuiteFolder, to: Annotated[str, typer.Option("--to", help="A kept build; the last one if left out.")] = ""
 ) -> int:
-    """Serve an earlier build again."""
-    from kbgate.tasks import stages
-    from kbgate.tasks.production.lease import locked
-    from kbgate.tasks.production.places import open_production
-    from kbgate.tasks.production.promotion import roll_back
+    """Serve an earlier build again, if it is what it was; one of unknown state is examined first."""
+    from kbgate.flows import rollback as rollbacks
 
-    settings = stages.load_suite(suite)
-    production = open_production(settings, door.home_of())
-    with locked(production):
-        target = roll_back(production, settings, to, door.now())
+    target = rollbacks.run(str(suite), to)
     print(f"{target.build} is served")
     return 0
 
 
 def status(suite: SuiteFolder) -> int:
-    """Print what is served, since when, by which verdict, and what is kept to return to."""
+    """Print what is served, since when, by which verdict, and what is kept to return to; exit 1 where it is damaged."""
     from kbgate.tasks import stages
+    from kbgate.tasks.production.audit import record
+    from kbgate.tasks.production.contents import verify
     from kbgate.tasks.production.places import open_production
-    from kbgate.tasks.production.promotion import opens
 
     production = open_production(stages.load_suite(suite), door.home_of())
     pointer = production.read()
+    with contextlib.suppress(OSError):  # who may not write may still look
+        record(production, pointer)
     if pointer.target is None:
         print(f"nothing is served; next: kbgate promote {suite}")
-        return 0
-    opens(production, pointer.target)
-    print(f"served: {pointer.target.build}")
-    print(f"  since {pointer.target.promoted}, verdict {pointer.target.verdict.verdict}")
-    print(f"  at {pointer.target.place}")
+    else:
+        verify(production, pointer.target)
+        verdict, contents = pointer.target.verdict, pointer.target.contents
+        print(f"served: {pointer.target.build}")
+        print(f"  since {pointer.target.promoted}, verdict {verdict.verdict if verdict else 'unknown'}")
+        print(f"  at {production.place(pointer.target.build)}, {contents.rows if contents else 'unknown'} rows")
+    there = production.builds()
     for old in pointer.previous:
-        print(f"kept: {old.build}, promoted {old.promoted}")
+        state = f"promoted {old.promoted}" if old.verdict else "of unknown state: rollback examines it"
+        print(f"kept: {old.build}, {state if old.build in there else 'gone'}")
     return 0
 
 

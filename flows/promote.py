@@ -1,6 +1,6 @@
 """Promotion: the candidate is built in production, examined there, and served only if it passes.
 
-Everything happens under the production's lock, so nothing moves between the comparison and the pointer.
+Everything happens while the production is held, and the pointer moves only from where it stood before the exam.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import dataclasses
 import datetime as dt
 import shlex
 import time
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation, Promotion
 from kbgate.tasks.domain import Sample
-from kbgate.tasks.errors import InputError, Problem, counted, named
-from kbgate.tasks.production.lease import locked
-from kbgate.tasks.production.places import candidate, open_production, sweep
+from kbgate.tasks.errors import InputError, Problem, Undecided, counted, named
+from kbgate.tasks.production.places import candidate, drop, open_production
+from kbgate.tasks.production.pointer import Production
+from kbgate.tasks.production.promotion import begin
 from kbgate.tasks.results import ChangeKind
 from kbgate.tasks.runs.verification import read_unbroken
 
@@ -38,12 +40,13 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
     settings, place = stages.load_suite(Path(suite)), door.home_of(home)
     production = open_production(settings, place)
-    with locked(production):
-        now, begun = door.now(), time.monotonic()  # not before the lock: another promotion may hold it for minutes
-        sweep(production)
+    with production.held():
+        now, begun = door.now(), time.monotonic()  # not before it is held: another promotion may hold it for minutes
+        pointer = begin(production, now)
         inputs = exam.load(settings, place)
         material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.AT_PROMOTION)
-        host = partial(candidate, production)
+        made: list[str] = []
+        host = partial(_candidate, production, made)
         clock = Clock.at(now)  # what is served is judged now, whatever day the suite pins
         try:
             evaluation = exam.evaluate(inputs, material, inputs.golden.cases, place, clock, host=host)
@@ -52,13 +55,22 @@ def run(suite: str, update_baseline: bool = False, reason: str = "", home: str =
             unaccepted = _slips(evaluation) if update_baseline else ""
             if update_baseline and evaluation.exit_code == 0 and not unaccepted:
                 may_be_accepted(evaluation, False)  # said before anything moves
-            promotion = stages.promote(production, evaluation, _later(now, begun))
+            promotion = stages.promote(production, evaluation, _later(now, begun), pointer)
+        except Undecided:
+            raise  # the pointer may name the candidate
         except BaseException:
-            sweep(production)  # a candidate that is not served does not stay, one that is served does
+            for build in made:  # a candidate that is not served does not stay, one that is served does
+                drop(production, build)
             raise
         if update_baseline and promotion.promoted and not unaccepted:
             write_baseline(evaluation, reason, False)
     return dataclasses.replace(promotion, unaccepted=unaccepted)
+
+
+def _candidate(production: Production, made: list[str], build: str) -> AbstractContextManager[str]:
+    """The place of a new build, whose name is written down before it is there."""
+    made.append(build)
+    return candidate(production, build)
 
 
 def _slips(evaluation: Evaluation) -> str:

@@ -276,6 +276,8 @@ class Promotion:
     """Seconds from the newest card's `updated_at` to the moment it was served."""
     unaccepted: str = ""
     """Why it is served and did not become the baseline, although that was asked for; "" where it did or was not."""
+    damage: str = ""
+    """What was wrong with the build that was served before; "" for nothing."""
 
     @property
     def name(self) -> VerdictName:
@@ -290,9 +292,9 @@ class Promotion:
     @property
     def summary(self) -> str:
         """What is served, and why."""
+        damage = f"; of what was served: {self.damage}" if self.damage else ""
         if self.promoted:
             lag = "" if self.lag_s is None else f"; its newest card was updated {self.lag_s / 3600:.1f} hours ago"
             unaccepted = f"; the baseline stays as it is: {self.unaccepted}" if self.unaccepted else ""
-            return f"{self.served} is served{lag}{unaccepted}"
-        served = self.served or "nothing"
-        return f"production stays at {served}; {self.evaluation.name}: {self.evaluation.summary}"
+            return f"{self.served} is served{lag}{unaccepted}{damage}"
+        return f"production stays at {self.served or 'nothing'}; {self.evaluation.name}: {self.evaluation.summary}{damage}"

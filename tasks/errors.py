@@ -7,6 +7,8 @@ KbgateError                     4  could not measure
 │   └── BaselineOlder           2  baseline files of an older kbgate, which can be rewritten
 ├── Refused                     1  a baseline update or a promotion that the rules forbid
 └── Unmeasured                  4  the store, the model or the run is not what it should be
+    ├── Overtaken               4  the pointer moved since it was read; nothing of this promotion is served
+    └── Undecided               4  nobody can tell whether the pointer moved; what it may name is left alone
 """
 
 from __future__ import annotations
@@ -66,6 +68,14 @@ class Refused(KbgateError):
 
 class Unmeasured(KbgateError):
     """The measurement itself failed, so there is nothing to judge."""
+
+
+class Overtaken(Unmeasured):
+    """Another promotion moved the pointer since this one read it."""
+
+
+class Undecided(Unmeasured):
+    """The server did not say whether the pointer moved."""
 
 
 _NAMED = 12

@@ -94,6 +94,20 @@ def prepare(inputs: Inputs, home: Path, sample: Sample = Sample.EACH_RUN) -> Mat
     )
 
 
+def material_of(suite: Suite, index: Index) -> Material:
+    """What a standing index was made of, from what it holds."""
+    model = stages.identify_model(suite) if needs_vectors(suite) else None
+    versions = versions_of(suite)
+    return Material(
+        rows=index.rows,
+        vectors=index.vectors,
+        model=model,
+        chunks=sum(len(chunks) for chunks in index.rows.chunks),
+        fingerprint=index_fingerprint(suite, index.rows, model, versions),
+        settings=settings_fingerprint(suite, model, versions),
+    )
+
+
 def embed(inputs: Inputs, material: Material, asked: Cases, home: Path) -> Vectors:
     """One vector per case asked, in their order."""
     vectors = stages.embed_queries(inputs.suite, material.model, asked, home / VECTORS)
@@ -118,18 +132,18 @@ def evaluate(
     home: Path,
     clock: Clock,
     *,
-    host: Host | None = None,
+    host: Host | Index | None = None,
     touched: tuple[str, ...] | None = None,
     limit: int = LIMIT,
 ) -> Evaluation:
     """Ingest, retrieve, score, compare, judge, diagnose.
 
     `clock`: when this is, and the instant at which cards have to be valid. `host`: where production builds its candidate, read
-    back through a new client; a throw-away store if None. `touched`: cases beside the fast subset, judged and left out of its
-    means; None for a full run. `limit`: golds the diagnosis looks into.
+    back through a new client, or an index that stands and is asked as it is; a throw-away store if None. `touched`: cases
+    beside the fast subset, judged and left out of its means; None for a full run. `limit`: golds the diagnosis looks into.
     """
     suite, run_id = inputs.suite, f"{clock.now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
-    build = f"{suite.name}-{material.fingerprint}-{run_id}"
+    build = host.build if isinstance(host, Index) else f"{suite.name}-{material.fingerprint}-{run_id}"
     mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
     questions, previous = embed(inputs, material, asked, home), previous_run(home, suite.name, mode, fingerprints.golden)
     with begun(suite, material, inputs.golden.cases, run_id, home / VECTORS) as look:
@@ -165,11 +179,13 @@ def _ask(
     questions: Vectors,
     as_of: dt.datetime,
     mode: Mode,
-    host: Host | None,
+    host: Host | Index | None,
     build: str,
 ) -> Run:
     """Every case asked once, of the index where its host has it."""
     suite = inputs.suite
+    if isinstance(host, Index):
+        return stages.retrieve(suite, host, asked, questions, as_of, mode)
     if host is in_memory or (host is None and not needs_vectors(suite)):
         # Words are ranked from the texts: a throw-away store would be filled and never asked.
         return stages.retrieve(suite, Index(material.rows, material.vectors), asked, questions, as_of, mode)

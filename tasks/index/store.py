@@ -77,17 +77,26 @@ _CLIENTS: dict[str, Client] = {}
 def open_store(place: str) -> Client:
     """The client of a store: a folder, or the URL of a server; one per place until it is closed."""
     if place not in _CLIENTS:
-        import chromadb
-        from chromadb.config import Settings
-
-        settings = Settings(anonymized_telemetry=False)
-        if place.startswith(("http://", "https://")):
-            url = urlsplit(place)
-            port = url.port or (443 if url.scheme == "https" else 80)
-            _CLIENTS[place] = chromadb.HttpClient(url.hostname or "", port, ssl=url.scheme == "https", settings=settings)
-        else:
-            _CLIENTS[place] = chromadb.PersistentClient(path=place, settings=settings)
+        _CLIENTS[place] = connect(place)
     return _CLIENTS[place]
+
+
+def connect(place: str) -> Client:
+    """A client of a store that is nobody else's; whoever connects closes it."""
+    import chromadb
+    from chromadb.config import Settings
+
+    settings = Settings(anonymized_telemetry=False)
+    if not is_server(place):
+        return chromadb.PersistentClient(path=place, settings=settings)
+    url = urlsplit(place)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return chromadb.HttpClient(url.hostname or "", port, ssl=url.scheme == "https", settings=settings)
+
+
+def is_server(place: str) -> bool:
+    """Whether a store is a server's, by its URL, and not a folder."""
+    return place.startswith(("http://", "https://"))
 
 
 def close_store(place: str) -> None:
@@ -171,16 +180,24 @@ def _verify(collection: Collection, rows: Rows) -> None:
 def reopen(index: Index) -> Index:
     """The same index through a new client, as a reader finds it: rows and vectors are what the store holds."""
     assert index.store is not None
-    close_store(index.store)
-    collection = open_store(index.store).get_collection(index.build, embedding_function=no_embedder())
+    stored = read_index(index.store, index.build)
+    if set(stored.rows.ids) != set(index.rows.ids):
+        raise Unmeasured(f"the store gives {len(stored.rows)} rows after reopening, {len(index.rows)} went in")
+    return stored if index.vectors.shape[1] else Index(stored.rows, index.vectors, index.store, index.build)
+
+
+def read_index(store: str, build: str) -> Index:
+    """An index as its store holds it, read through a new client."""
+    close_store(store)
+    collection = open_store(store).get_collection(build, embedding_function=no_embedder())
     stored: dict[str, tuple[str, Fields, list[str], Vectors]] = {}
     for at in range(0, collection.count(), _BATCH):
         page = collection.get(limit=_BATCH, offset=at, include=["documents", "metadatas", "embeddings"])
         columns = (page["ids"], page["documents"] or [], page["metadatas"] or [], page["embeddings"])
         for row, text, metadata, vector in zip(*columns, strict=True):
             stored[row] = (text, *_read_back(row, dict(metadata)), np.asarray(vector, dtype=np.float32))
-    if set(stored) != set(index.rows.ids):
-        raise Unmeasured(f"the store gives {len(stored)} rows after reopening, {len(index.rows)} went in")
+    if not stored:
+        raise Unmeasured(f"the store holds no row of {build}")
     ids = sorted(stored)
     rows = Rows(
         ids=tuple(ids),
@@ -190,8 +207,7 @@ def reopen(index: Index) -> Index:
         chunks=tuple(tuple(stored[row][2]) for row in ids),
         cards=tuple(tuple(dict.fromkeys(_card_of(chunk) for chunk in stored[row][2])) for row in ids),
     )
-    vectors = np.stack([stored[row][3] for row in ids]) if index.vectors.shape[1] else index.vectors
-    return Index(rows, vectors, index.store, index.build)
+    return Index(rows, np.stack([stored[row][3] for row in ids]), store, build)
 
 
 def _read_back(row: str, metadata: dict[str, Any]) -> tuple[Fields, list[str]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from kbgate.tasks.errors import Refused
-from kbgate.tasks.index.store import close_store
+from kbgate.tasks.errors import Refused, Unmeasured, did_you_mean
+from kbgate.tasks.index.store import close_store, is_server, open_store
 from kbgate.tasks.production.folder import FolderProduction
 from kbgate.tasks.production.pointer import Production, Target
-from kbgate.tasks.production.server import ServerProduction
+from kbgate.tasks.production.series import look
+from kbgate.tasks.production.server import ServerProduction, head, served_names
 from kbgate.tasks.settings import Suite
 
 
@@ -21,9 +20,6 @@ def open_production(suite: Suite, home: Path) -> Production:
     settings = suite.production
     default = (home / "production" / suite.name).resolve()
     if settings.url:
-        # One folder a machine, whatever home a run has: two homes that promote to one server must share its lock.
-        key = hashlib.sha256(f"{settings.url} {settings.collection or suite.name}".encode()).hexdigest()[:16]
-        default = Path(tempfile.gettempdir()) / f"kbgate-server-{key}"
         return ServerProduction(default, suite.name, settings.url, settings.collection or suite.name)
     return FolderProduction((suite.folder / settings.path).resolve() if settings.path else default, suite.name)
 
@@ -31,39 +27,58 @@ def open_production(suite: Suite, home: Path) -> Production:
 @contextlib.contextmanager
 def candidate(production: Production, build: str) -> Iterator[str]:
     """The place of a new build, its client closed at the end; a build that could not be finished is removed."""
+    production.claim(build)
     place = production.place(build)
     try:
-        if "://" not in place:
+        if not is_server(place):
             Path(place).mkdir(parents=True)
         yield place
     except BaseException:
-        production.discard(build)
+        drop(production, build)
         raise
     finally:
         close_store(place)
 
 
-def sweep(production: Production) -> None:
-    """Remove builds the pointer does not name: what a killed promotion left, what is older than `keep`.
+def drop(production: Production, build: str) -> None:
+    """Remove a build that came to nothing. Where that fails too, what went wrong first is told; a later sweep removes it."""
+    with contextlib.suppress(Exception):
+        production.discard(build)
 
-    The caller holds the lock, so no other promotion's candidate is among them.
+
+def resolve(where: str | Path, collection: str = "") -> tuple[Target, str]:
+    """For readers: what is served, and its place, from a production folder or a Chroma server. Raises `Refused` for none.
+
+    `where`: the folder, or the server's URL; `collection`: which production of a server, by the name its suite gives, if it has
+    several. Returns the target, whose `build` names the collection, and the folder or URL to open. Read it again when it may
+    have moved, and open a new client when it has.
     """
-    pointer = production.read()
-    if pointer.target is None:
-        # No pointer, or one that was moved away: nothing says which of the builds are rubbish.
-        return
-    served = {target.build for target in (pointer.target, *pointer.previous) if target}
-    for build in production.builds():
-        if build not in served:
-            production.discard(build)
-
-
-def resolve(home: Path) -> tuple[Target, str]:
-    """For readers: what is served from a production folder, and the folder of its store. Raises `Refused` for none.
-
-    Read it again when it may have moved, and open a new client when it has.
-    """
+    if is_server(str(where)):
+        return _served_from(str(where), collection), str(where)
+    home = Path(where)
     target = FolderProduction(home, "").read().target
     if target is None:
         raise Refused(f"nothing was ever promoted to {home}")
+    if not (home / target.place).is_dir():  # Chroma would make an empty store there
+        raise Refused(f"{target.build} is served from {home} and is not there; next: kbgate rollback")
     return target, str(home / target.place)
+
+
+def _served_from(url: str, collection: str) -> Target:
+    try:
+        listing = look(open_store(url), url)
+    except Unmeasured:
+        raise
+    except Exception as error:
+        raise Unmeasured(f"the production server {url} cannot be reached ({error})") from None
+    names = served_names(listing)
+    if not collection and len(names) > 1:
+        raise Refused(f"{url} serves {len(names)} productions; name one of them: {', '.join(names)}")
+    if collection and collection not in names:
+        raise Refused(f"nothing was ever promoted to '{collection}' of {url}; {did_you_mean(collection, names)}")
+    target = head(listing, url, collection or names[0]).target if names else None
+    if target is None:
+        raise Refused(f"nothing was ever promoted to {url}")
+    if target.build not in listing:
+        raise Refused(f"{target.build} is served from {url} and is not there; next: kbgate rollback")
+    return target

@@ -13,46 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from kbgate.tasks.conclusions import VerdictName
-from kbgate.tasks.errors import Refused, Unmeasured
-from kbgate.tasks.index.store import close_store, no_embedder, open_store
-from kbgate.tasks.production import lease, resolve
+from kbgate.tasks.errors import Overtaken, Refused, Unmeasured
+from kbgate.tasks.index.store import close_store
+from kbgate.tasks.production import folder, lock, resolve
 from kbgate.tasks.production.folder import FolderProduction
-from kbgate.tasks.production.lease import locked
-from kbgate.tasks.production.places import candidate, open_production, sweep
-from kbgate.tasks.production.pointer import NOTHING_SERVED, Examined, Pointer, Production, Target, is_build
+from kbgate.tasks.production.places import candidate, open_production
+from kbgate.tasks.production.pointer import NOTHING_SERVED, Production, is_build
+from kbgate.tasks.production.promotion import sweep
 from kbgate.tasks.production.server import ServerProduction
-from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.settings import Suite
 from tests.conftest import ROOT
 from tests.servers import chroma_server, free_port
-
-
-def build(number: int, suite: str = "faq") -> str:
-    return f"{suite}-{number:016x}-20260601T02300{number}Z-abcdef"
-
-
-def target(number: int) -> Target:
-    fingerprints = Fingerprints(index="a" * 16, golden="b" * 16, policy="c" * 16, baseline="d" * 16)
-    return Target(
-        build=build(number),
-        place=f"versions/{build(number)}",
-        promoted="2026-06-01T02:30:00+00:00",
-        verdict=Examined(verdict=VerdictName.PASS, run="20260601T023000Z-abcdef", fingerprints=fingerprints),
-    )
-
-
-def serving(number: int, *previous: int) -> Pointer:
-    return Pointer(target=target(number), previous=tuple(target(n) for n in previous))
-
-
-def fill(production: Production, name: str) -> None:
-    with candidate(production, name) as place:
-        collection = open_store(place).create_collection(name, embedding_function=no_embedder())
-        collection.add(ids=["a"], embeddings=np.eye(1, 4, dtype=np.float32))
+from tests.tasks.production.builds import NOW, ROWS, build, fill, opened, serve, target
 
 
 @pytest.fixture(scope="module")
@@ -71,25 +45,33 @@ def production(request: pytest.FixtureRequest, tmp_path: Path) -> Production:
 
 def test_the_pointer_reads_back_what_was_moved(production: Production) -> None:
     assert production.read() == NOTHING_SERVED
-    pointer = serving(2, 1)
-    production.move(pointer)
-    assert production.read() == pointer
-    production.move(serving(3, 2, 1))
-    assert production.read().target == target(3)
+    first = serve(production, 2, 1)
+    assert (production.read(), first.number) == (first, 1)
+    second = serve(production, 3, 2, 1)
+    assert (production.read(), second.number) == (second, 2)
+
+
+def test_a_move_is_bound_to_the_pointer_it_was_made_for(production: Production) -> None:
+    old = production.read()
+    first = serve(production, 1)
+    for seen in (old, first.then("promoted", target(2), (), NOW)):
+        with pytest.raises(Overtaken, match=r"moved .*on to|was replaced"):
+            production.move(seen.then("promoted", target(3), (), NOW))
+    assert production.read() == first
 
 
 def test_sweeping_removes_what_no_pointer_names(production: Production) -> None:
     for number in (1, 2, 3):
         fill(production, build(number))
     assert production.builds() == [build(1), build(2), build(3)]
-    production.move(serving(3, 1))
-    sweep(production)
+    serve(production, 3, 1)
+    sweep(production, NOW)
     assert production.builds() == [build(1), build(3)]
-    assert open_store(production.place(build(1))).get_collection(build(1), embedding_function=no_embedder()).count() == 1
-    close_store(production.place(build(1)))
+    with opened(production, build(1)) as collection:
+        assert collection.count() == ROWS
     for number in (1, 3):
         production.discard(build(number))
-    assert production.builds() == []
+    assert production.builds() == [build(1), build(3)], "what the pointer names is removed by nobody"
 
 
 def test_builds_of_other_suites_and_other_folders_are_left_alone(tmp_path: Path) -> None:
@@ -97,8 +79,8 @@ def test_builds_of_other_suites_and_other_folders_are_left_alone(tmp_path: Path)
     fill(production, build(1))
     for other in (build(1, "faq-internal"), "notes", "faq-old"):
         (tmp_path / "versions" / other).mkdir()
-    production.move(serving(2))
-    sweep(production)
+    serve(production, 2)
+    sweep(production, NOW)
     left = {path.name for path in (tmp_path / "versions").iterdir()}
     assert left == {build(1, "faq-internal"), "faq-old", "notes"}
     assert is_build(build(1), "faq")
@@ -111,6 +93,7 @@ UNREADABLE = [
     "[]",
     '{"schema": 2, "target": null, "previous": []}',
     '{"schema": 1}',
+    '{"schema": 1, "number": 1, "target": null, "previous": []}',
     '{"schema": 1, "target": {"x": 1}, "previous": []}',
     '{"schema": 1, "target": {"build": "b", "place": "p", "promoted": "t", "verdict": "s"}, "previous": []}',
     '{"schema": 1, "target": {"build": 7, "place": "p", "promoted": "t", "verdict": {}}, "previous": []}',
@@ -121,21 +104,57 @@ UNREADABLE = [
 @pytest.mark.parametrize("content", [*(text.encode() for text in UNREADABLE), b"\xff\xfe"])
 def test_a_pointer_that_cannot_be_read_moves_nothing(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "CURRENT").write_bytes(content)
-    with pytest.raises(Refused, match="is no pointer kbgate wrote"):
+    with pytest.raises(Refused, match="is not a pointer kbgate wrote"):
         FolderProduction(tmp_path, "faq").read()
 
 
-def test_a_pointer_of_the_kbgate_before_is_read_and_written_alike(tmp_path: Path) -> None:
-    production = FolderProduction(tmp_path, "faq")
+def test_a_pointer_of_a_newer_kbgate_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "CURRENT").write_text('{"schema": 3, "target": null, "previous": []}')
+    with pytest.raises(Refused, match="its schema is 3, this kbgate reads 1 and 2: upgrade kbgate"):
+        FolderProduction(tmp_path, "faq").read()
+
+
+def of_the_kbgate_before(number: int, place: str = "") -> dict[str, Any]:
+    """A target as schema 1 wrote it."""
     fingerprints = {"index": "a" * 16, "golden": "b" * 16, "policy": "c" * 16, "baseline": "d" * 16}
     examined = {"verdict": "PASS", "run": "20260601T023000Z-abcdef", "fingerprints": fingerprints}
-    place, moment = f"versions/{build(1)}", "2026-06-01T02:30:00+00:00"
-    served = {"build": build(1), "place": place, "promoted": moment, "verdict": examined}
-    text = json.dumps({"schema": 1, "target": served, "previous": [served]}, indent=2, sort_keys=True) + "\n"
-    (tmp_path / "CURRENT").write_text(text)
-    assert production.read() == serving(1, 1)
-    production.move(production.read())
-    assert (tmp_path / "CURRENT").read_text() == text
+    place = place or f"versions/{build(number)}"
+    return {"build": build(number), "place": place, "promoted": "2026-06-01T02:30:00+00:00", "verdict": examined}
+
+
+def test_a_pointer_of_the_kbgate_before_is_read_and_renewed_by_the_next_move(tmp_path: Path) -> None:
+    production = FolderProduction(tmp_path, "faq")
+    content = {"schema": 1, "target": of_the_kbgate_before(2), "previous": [of_the_kbgate_before(1)]}
+    (tmp_path / "CURRENT").write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+    pointer = production.read()
+    assert (pointer.served, pointer.builds) == (build(2), {build(1), build(2)})
+    assert pointer.target is not None
+    assert not pointer.target.known, "nobody wrote down what it holds"
+    serve(production, 3, 2)
+    renewed = json.loads((tmp_path / "CURRENT").read_text())
+    assert (renewed["schema"], renewed["number"]) == (2, 1)
+    assert {"build", "place"} <= set(renewed["target"]), "what reads the file itself goes on reading"
+
+
+@pytest.mark.parametrize("place", ["/tmp", "..", "versions/..", f"versions/{build(2)}", f"versions/{build(1)}/", "http://x"])
+@pytest.mark.parametrize("key", ["target", "previous"])
+def test_a_place_elsewhere_is_not_followed(place: str, key: str, tmp_path: Path) -> None:
+    content: dict[str, Any] = {"schema": 1, "target": of_the_kbgate_before(1), "previous": [of_the_kbgate_before(1)]}
+    strange = of_the_kbgate_before(1, place)
+    content[key] = strange if key == "target" else [strange]
+    (tmp_path / "CURRENT").write_text(json.dumps(content))
+    with pytest.raises(Refused, match=f"not at versions/{build(1)}"):
+        FolderProduction(tmp_path, "faq").read()
+    with pytest.raises(Refused, match="not at versions/"):
+        resolve(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../x", "x", "", "a/b-0000000000000001-20260601T023001Z-abcdef"])
+def test_a_build_of_a_name_kbgate_never_gives_is_not_followed(name: str, tmp_path: Path) -> None:
+    content = {"schema": 1, "target": {**of_the_kbgate_before(1), "build": name, "place": f"versions/{name}"}, "previous": []}
+    (tmp_path / "CURRENT").write_text(json.dumps(content))
+    with pytest.raises(Refused, match="is not a name kbgate gives"):
+        resolve(tmp_path)
 
 
 def test_what_readers_of_an_index_may_rely_on() -> None:
@@ -146,15 +165,15 @@ def test_what_readers_of_an_index_may_rely_on() -> None:
 
 
 def test_a_pointer_of_another_suite_is_refused(tmp_path: Path) -> None:
-    FolderProduction(tmp_path, "faq").move(serving(1))
-    with pytest.raises(Refused, match="which is no build of 'other'; give each suite a place of its own"):
+    serve(FolderProduction(tmp_path, "faq"), 1)
+    with pytest.raises(Refused, match="which is not a build of 'other'; give each suite a place of its own"):
         FolderProduction(tmp_path, "other").read()
 
 
 def test_without_a_pointer_nothing_is_rubbish(tmp_path: Path) -> None:
     production = FolderProduction(tmp_path, "faq")
     fill(production, build(1))
-    sweep(production)
+    sweep(production, NOW)
     assert production.builds() == [build(1)]
 
 
@@ -170,16 +189,15 @@ def test_a_build_that_could_not_be_finished_is_removed(tmp_path: Path) -> None:
     assert production.builds() == []
 
 
-def test_two_homes_that_promote_to_one_server_share_its_lock(tmp_path: Path) -> None:
-    settings = Suite(folder=tmp_path, name="faq").production.model_copy(update={"url": "http://127.0.0.1:1"})
-    suite = Suite(folder=tmp_path, name="faq", production=settings)
-    assert open_production(suite, tmp_path / "a").home == open_production(suite, tmp_path / "b").home
-
-
 def test_readers_resolve_to_a_folder(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="nothing was ever promoted"):
         resolve(tmp_path)
-    FolderProduction(tmp_path, "faq").move(serving(1))
+    production = FolderProduction(tmp_path, "faq")
+    serve(production, 1)
+    with pytest.raises(Refused, match="is not there; next: kbgate rollback"):
+        resolve(tmp_path)
+    assert not Path(production.place(build(1))).exists(), "a reader makes no store"
+    fill(production, build(1))
     served, place = resolve(tmp_path)
     assert served == target(1)
     assert place == str(tmp_path / "versions" / build(1))
@@ -198,21 +216,18 @@ def test_where_production_is(tmp_path: Path) -> None:
 
 
 _SWITCHER = """
-import sys, os
+import sys
 from pathlib import Path
 from kbgate.tasks.production.folder import FolderProduction
-from kbgate.tasks.production.pointer import Examined, Pointer, Target
-from kbgate.tasks.schema import Fingerprints
-from kbgate.tasks.conclusions import VerdictName
-production, number = FolderProduction(Path(sys.argv[1]), ""), 0
-examined = Examined(
-    verdict=VerdictName.PASS, run="x" * 5000, fingerprints=Fingerprints(index="i", golden="g", policy="p", baseline="b")
-)
+from tests.tasks.production.builds import NOW, target
+production, pointer = FolderProduction(Path(sys.argv[1]), "faq"), None
+examined = target(1).verdict.model_copy(update={"run": "x" * 5000})
+served = target(1).model_copy(update={"verdict": examined})
+pointer = production.read()
 print("ready", flush=True)
 while True:
-    number += 1
-    target = Target(build=f"b{number}", place=f"versions/b{number}", promoted="t", verdict=examined)
-    production.move(Pointer(target=target, previous=()))
+    pointer = pointer.then("promoted", served, (), NOW)
+    production.move(pointer)
 """
 
 
@@ -235,7 +250,7 @@ def test_a_reader_never_finds_a_part_and_a_kill_leaves_a_whole_pointer(tmp_path:
 
 
 def _hold(home: Path, held: Any, done: Any) -> None:
-    with locked(FolderProduction(home, "faq")):
+    with FolderProduction(home, "faq").held():
         held.set()
         done.wait(20)
 
@@ -246,35 +261,35 @@ def test_two_promotions_never_overlap_and_a_dead_one_frees_the_lock(tmp_path: Pa
     other = context.Process(target=_hold, args=(tmp_path, held, done))
     other.start()
     assert held.wait(20)
-    monkeypatch.setattr(lease, "_LOCK_WAIT_S", 0.2)
-    with pytest.raises(Refused, match="another promotion holds"), locked(FolderProduction(tmp_path, "faq")):
+    monkeypatch.setattr(folder, "LOCK_WAIT_S", 0.2)
+    with pytest.raises(Refused, match="another promotion holds"), FolderProduction(tmp_path, "faq").held():
         pass
     other.kill()
     other.join()
-    with locked(FolderProduction(tmp_path, "faq")):
+    with FolderProduction(tmp_path, "faq").held():
         pass
 
 
 def test_two_promotions_of_one_process_exclude_each_other_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "_LOCK_WAIT_S", 0.2)
-    with locked(FolderProduction(tmp_path, "faq")):
-        with pytest.raises(Refused, match="for ten minutes"), locked(FolderProduction(tmp_path, "faq")):
+    monkeypatch.setattr(folder, "LOCK_WAIT_S", 0.2)
+    with FolderProduction(tmp_path, "faq").held():
+        with pytest.raises(Refused, match="for ten minutes"), FolderProduction(tmp_path, "faq").held():
             pass
-        with pytest.raises(Refused), locked(FolderProduction(tmp_path, "faq")):  # the refused one freed nothing
+        with pytest.raises(Refused), FolderProduction(tmp_path, "faq").held():  # the refused one freed nothing
             pass
-    with locked(FolderProduction(tmp_path, "faq")):
+    with FolderProduction(tmp_path, "faq").held():
         pass
 
 
 def test_a_promotion_that_fails_frees_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "_LOCK_WAIT_S", 0.2)
-    with pytest.raises(ZeroDivisionError), locked(FolderProduction(tmp_path, "faq")):
+    monkeypatch.setattr(folder, "LOCK_WAIT_S", 0.2)
+    with pytest.raises(ZeroDivisionError), FolderProduction(tmp_path, "faq").held():
         raise ZeroDivisionError
-    with locked(FolderProduction(tmp_path, "faq")):
+    with FolderProduction(tmp_path, "faq").held():
         pass
 
 
 def test_without_a_lock_of_the_kernel_nothing_is_promoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "has_fcntl", False)
-    with pytest.raises(Unmeasured, match="needs a lock of the kernel"), locked(FolderProduction(tmp_path, "faq")):
+    monkeypatch.setattr(lock, "has_fcntl", False)
+    with pytest.raises(Unmeasured, match="needs a lock of the kernel"), FolderProduction(tmp_path, "faq").held():
         pass

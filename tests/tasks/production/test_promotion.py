@@ -5,34 +5,36 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from kbgate.tasks.conclusions import Evaluation, VerdictName
+from kbgate.tasks.conclusions import Evaluation, Promotion, VerdictName
 from kbgate.tasks.domain import Mode
-from kbgate.tasks.errors import InputError, Refused
-from kbgate.tasks.index.store import no_embedder, open_store
+from kbgate.tasks.errors import InputError, Overtaken, Refused, Unmeasured
+from kbgate.tasks.index.store import Collection
+from kbgate.tasks.production.contents import contents_of, verify
 from kbgate.tasks.production.folder import FolderProduction
-from kbgate.tasks.production.places import candidate
-from kbgate.tasks.production.promotion import check_verdict, promote, roll_back
+from kbgate.tasks.production.pointer import Pointer, Target
+from kbgate.tasks.production.promotion import begin, check_verdict, promote, roll_back
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.runfiles import seal_of, sealed, text_of
 from kbgate.tasks.runs.verification import read_verdict
 from tests.conftest import read_lines
 from tests.exams import Desk, filler
+from tests.tasks.production.builds import NOW, ROWS, fill, opened
 
-NOW = dt.datetime(2026, 6, 1, 3, 0, tzinfo=dt.UTC)
 HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c0")
 
 
 def exam(desk: Desk, ranking: list[str] = HIT, build: int = 1, mode: Mode = Mode.FULL) -> Evaluation:
     desk.case("a")
     evaluation = desk.evaluation({"a": ranking}, mode)
-    return dataclasses.replace(evaluation, build=f"desk-{build:016x}-20260601T023000Z-abcdef")
+    counts = evaluation.counts.model_copy(update={"rows": ROWS})
+    return dataclasses.replace(evaluation, build=f"desk-{build:016x}-20260601T023000Z-abcdef", counts=counts)
 
 
 @pytest.fixture
@@ -40,11 +42,11 @@ def production(tmp_path: Path) -> FolderProduction:
     return FolderProduction(tmp_path / "serving", "desk")
 
 
-def built(production: FolderProduction, evaluation: Evaluation) -> Evaluation:
-    with candidate(production, evaluation.build) as place:
-        collection = open_store(place).create_collection(evaluation.build, embedding_function=no_embedder())
-        collection.add(ids=["a"], embeddings=np.eye(1, 4, dtype=np.float32))
-    return evaluation
+def promoted(production: FolderProduction, evaluation: Evaluation) -> Promotion:
+    """A whole promotion but for the exam."""
+    pointer = begin(production, NOW)
+    fill(production, evaluation.build)
+    return promote(production, evaluation, NOW, pointer)
 
 
 def written(evaluation: Evaluation) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def accepted(desk: Desk) -> Desk:
 def test_a_passing_exam_is_served_and_the_last_ones_are_kept(desk: Desk, production: FolderProduction) -> None:
     accepted(desk)
     for number in range(1, 7):
-        result = promote(production, built(production, exam(desk, build=number)), NOW)
+        result = promoted(production, exam(desk, build=number))
         assert (result.promoted, result.exit_code) == (True, 0)
     pointer = production.read()
     assert pointer.target is not None
@@ -93,13 +95,13 @@ def test_a_passing_exam_is_served_and_the_last_ones_are_kept(desk: Desk, product
 @pytest.mark.parametrize("how", ["red", "no baseline", "fast"])
 def test_everything_else_leaves_production_untouched(how: str, desk: Desk, production: FolderProduction) -> None:
     accepted(desk)
-    promote(production, built(production, exam(desk)), NOW)
+    promoted(production, exam(desk))
     before = (production.home / "CURRENT").read_bytes()
     if how == "no baseline":
         for file in desk.folder.glob("baseline*"):
             file.unlink()
     evaluation = exam(desk, MISS if how == "red" else HIT, 2, Mode.FAST if how == "fast" else Mode.FULL)
-    result = promote(production, evaluation, NOW)
+    result = promoted(production, evaluation)
     assert (result.promoted, result.exit_code, result.name) == (False, 1, VerdictName.BLOCK)
     assert "production stays at desk-0000000000000001" in result.summary
     assert (production.home / "CURRENT").read_bytes() == before
@@ -108,12 +110,12 @@ def test_everything_else_leaves_production_untouched(how: str, desk: Desk, produ
 
 def test_a_rollback_returns_and_can_be_undone(desk: Desk, production: FolderProduction) -> None:
     accepted(desk)
-    builds = [built(production, exam(desk, build=n)) for n in (1, 2, 3)]
+    builds = [exam(desk, build=n) for n in (1, 2, 3)]
     suite = builds[0].exam.suite
     with pytest.raises(Refused, match="no earlier target"):
         roll_back(production, suite, "", NOW)
     for evaluation in builds:
-        promote(production, evaluation, NOW)
+        promoted(production, evaluation)
     assert roll_back(production, suite, "", NOW).build == builds[1].build
     assert roll_back(production, suite, "", NOW).build == builds[0].build, "further back, not to what was just left"
     assert roll_back(production, suite, builds[2].build, NOW).build == builds[2].build
@@ -126,18 +128,184 @@ def test_a_rollback_returns_and_can_be_undone(desk: Desk, production: FolderProd
 def test_a_target_that_is_gone_is_not_returned_to(desk: Desk, production: FolderProduction) -> None:
     accepted(desk)
     for n in (1, 2):
-        promote(production, built(production, exam(desk, build=n)), NOW)
+        promoted(production, exam(desk, build=n))
     before = production.read()
-    production.discard(before.previous[0].build)
+    shutil.rmtree(production.place(before.previous[0].build))
     with pytest.raises(Refused, match="cannot be opened"):
         roll_back(production, exam(desk).exam.suite, "", NOW)
     assert production.read() == before
 
 
+def builds_in(production: FolderProduction) -> list[int]:
+    """The builds that lie there, by number."""
+    return [int(build.split("-")[1], 16) for build in production.builds()]
+
+
+def test_the_served_build_and_three_lie_there(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for number in range(1, 7):
+        promoted(production, exam(desk, build=number))
+        assert builds_in(production) == list(range(max(1, number - 3), number + 1))
+
+
+def test_count_and_digest_stand_in_the_pointer(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promoted(production, exam(desk))
+    target = production.read().target
+    assert target is not None
+    assert target.contents == contents_of(production, target.build)
+    assert target.contents.rows == ROWS
+
+
+def lose(collection: Collection) -> None:
+    collection.delete(ids=["r1"])
+
+
+def reword(collection: Collection) -> None:
+    collection.update(ids=["r1"], documents=["another text"], embeddings=[[0.0, 1.0, 0.0, 0.0]])
+
+
+def relabel(collection: Collection) -> None:
+    collection.update(ids=["r1"], metadatas=[{"language": "de"}])
+
+
+@pytest.mark.parametrize(("harm", "sentence"), [(lose, "holds 2 of 3 rows"), (reword, "not those"), (relabel, "not those")])
+def test_a_damaged_build_is_not_returned_to_and_not_called_served(
+    harm: Callable[[Collection], None], sentence: str, desk: Desk, production: FolderProduction
+) -> None:
+    accepted(desk)
+    for n in (1, 2):
+        promoted(production, exam(desk, build=n))
+    before = production.read()
+    for build in before.builds:
+        with opened(production, build) as collection:
+            harm(collection)
+    with pytest.raises(Refused, match=sentence):
+        roll_back(production, exam(desk).exam.suite, "", NOW)
+    assert before.target is not None
+    with pytest.raises(Refused, match=sentence):
+        verify(production, before.target)
+    assert production.read() == before
+    cured = promoted(production, exam(desk, build=3))
+    assert cured.promoted
+    assert sentence in cured.summary
+
+
+def test_a_candidate_that_is_short_is_not_served(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promoted(production, exam(desk))
+    before, evaluation = production.read(), exam(desk, build=2)
+    fill(production, evaluation.build, ROWS - 1)
+    with pytest.raises(Unmeasured, match="holds 2 of the 3 rows that were examined"):
+        promote(production, evaluation, NOW, before)
+    assert production.read() == before
+
+
+@pytest.mark.parametrize("served_before", [True, False])
+def test_a_candidate_that_vanishes_as_the_pointer_moves_is_withdrawn(
+    served_before: bool, desk: Desk, production: FolderProduction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted(desk)
+    if served_before:
+        promoted(production, exam(desk))
+    before, evaluation, move = production.read(), exam(desk, build=2), production.move
+
+    def moved_as_it_goes(pointer: Pointer) -> None:
+        move(pointer)
+        shutil.rmtree(production.place(evaluation.build), ignore_errors=True)
+
+    fill(production, evaluation.build)
+    monkeypatch.setattr(production, "move", moved_as_it_goes)
+    with pytest.raises(Unmeasured, match="held 0 of 3 rows once the pointer named it"):
+        promote(production, evaluation, NOW, before)
+    assert (production.read().target, production.read().previous) == (before.target, before.previous)
+    assert [line["action"] for line in read_lines(production.home / "audit.jsonl")][-2:] == ["promoted", "withdrawn"]
+
+
+def test_who_was_overtaken_moves_nothing_and_leaves_nothing(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promoted(production, exam(desk))
+    old, late = production.read(), exam(desk, build=2)
+    promoted(production, exam(desk, build=3))
+    before = production.read()
+    fill(production, late.build)
+    with pytest.raises(Overtaken, match="moved the pointer on to desk-0000000000000003") as overtaken:
+        promote(production, late, NOW, old)
+    assert overtaken.value.exit_code == 4
+    assert production.read() == before
+    assert builds_in(production) == [1, 3]
+    assert read_lines(production.home / "audit.jsonl")[-1]["action"] == "overtaken"
+
+
+def test_a_rollback_to_a_removed_build_leaves_no_empty_store(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for n in (1, 2):
+        promoted(production, exam(desk, build=n))
+    gone = Path(production.place(production.read().previous[0].build))
+    shutil.rmtree(gone)
+    with pytest.raises(Refused, match="it was removed"):
+        roll_back(production, exam(desk).exam.suite, "", NOW)
+    assert not gone.exists()
+    gone.mkdir()
+    with pytest.raises(Refused, match="it was removed"):
+        roll_back(production, exam(desk).exam.suite, "", NOW)
+    assert list(gone.iterdir()) == []
+
+
+def test_without_a_pointer_what_is_found_is_kept_and_of_unknown_state(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    for n in range(1, 5):
+        promoted(production, exam(desk, build=n))
+    (production.home / "CURRENT").unlink()
+    promoted(production, exam(desk, build=5))
+    pointer = production.read()
+    assert builds_in(production) == [1, 2, 3, 4, 5], "more than keep, and none of them swept"
+    assert {old.build for old in pointer.previous} == {exam(desk, build=n).build for n in range(1, 5)}
+    assert not any(old.known for old in pointer.previous)
+    with pytest.raises(Refused, match="is unknown"):
+        roll_back(production, exam(desk).exam.suite, "", NOW)
+
+    def refused(target: Target) -> Target:
+        raise Refused(f"{target.build} does not pass")
+
+    with pytest.raises(Refused, match="does not pass"):
+        roll_back(production, exam(desk).exam.suite, "", NOW, refused)
+    assert production.read() == pointer
+
+
+def test_what_an_exam_says_of_an_unknown_build_is_written_down(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promoted(production, exam(desk))
+    served = production.read().target
+    assert served is not None
+    (production.home / "CURRENT").unlink()
+    promoted(production, exam(desk, build=2))
+
+    def examined(target: Target) -> Target:
+        contents = contents_of(production, target.build)
+        return target.model_copy(update={"verdict": served.verdict, "contents": contents})
+
+    assert roll_back(production, exam(desk).exam.suite, "", NOW, examined).known
+    assert production.read().served == served.build
+
+
+def test_a_kill_between_pointer_and_audit_is_completed_by_the_next(desk: Desk, production: FolderProduction) -> None:
+    accepted(desk)
+    promoted(production, exam(desk))
+    trail = production.home / "audit.jsonl"
+    whole = trail.read_text()
+    for left in ("", whole[: len(whole) // 2]):  # killed before its line, and inside of it
+        trail.write_text(left)
+        begin(production, NOW)
+        begin(production, NOW)
+        assert trail.read_text().endswith(whole), "once, and as it would have been"
+        assert trail.read_text().count('"promoted"') == 1 + left.count('"promoted"')
+
+
 def test_the_lag_from_the_newest_card_is_told(desk: Desk, production: FolderProduction) -> None:
     desk.cards[3]["updated_at"] = "2026-06-01T02:59:00+00:00"
     accepted(desk)
-    promote(production, built(production, exam(desk)), NOW)
+    promoted(production, exam(desk))
     assert read_lines(production.home / "audit.jsonl")[-1]["lag_s"] == 60.0
 
 

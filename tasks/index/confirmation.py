@@ -85,8 +85,8 @@ def confirm(look: Look | None) -> None:
     if differing:
         # The last word is the model's, loaded here: what was asked beside the exam may have computed in another way.
         places = list(differing)
-        given = embed_anew(look.model, [look.texts[place] for place in places], look.batch)
-        differing = _differing(look, places, given, precision_of(look.model))
+        given, precision = embed_anew(look.model, [look.texts[place] for place in places], look.batch), precision_of(look.model)
+        differing = _differing(look, places, given, precision)
     if differing:
         far = f"by up to {max(differing.values()):.2g} where {FAR.get(precision, FAR['float32']):g} is allowed"
         raise Unmeasured(

@@ -8,6 +8,7 @@ digests that verdict.json holds of every other file and of itself.
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def read_unbroken(folder: Path) -> VerdictDocument:
     document = read_verdict(folder)
     broken = [f"{FILE}: {doubt}" for doubt in (doubt_of(document),) if doubt] + list(_edited(folder, document))
     if broken:
-        raise Refused(f"the run in {folder} is not as kbgate wrote it: {'; '.join(broken)}; next: examine it again")
+        command = f"kbgate evaluate {shlex.quote(document.inputs.suite)}"
+        raise Refused(f"the run in {folder} is not as kbgate wrote it: {'; '.join(broken)}; next: {command}")
     return document
 
 

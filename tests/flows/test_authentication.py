@@ -109,7 +109,7 @@ def test_a_verdict_carries_an_hmac_and_its_key_opens_the_door(
     assert "its HMAC is not by this KBGATE_KEY" in said
     assert f"next: kbgate evaluate {suite}" in said
     assert kbgate("verify", folder, "--suite", suite) == 1
-    with pytest.raises(Refused, match=r"its HMAC is not by this KBGATE_KEY; next: examine it again"):
+    with pytest.raises(Refused, match=r"its HMAC is not by this KBGATE_KEY; next: kbgate evaluate "):
         read_unbroken(folder)
 
 

@@ -15,6 +15,7 @@ from kbgate.flows.publish import publish_pull_request
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
 from kbgate.tasks.clock import Clock
+from kbgate.tasks.comparison.wordings import edited_cases
 from kbgate.tasks.conclusions import Evaluation, PullRequest
 from kbgate.tasks.domain import Inputs, Material, Sample
 from kbgate.tasks.inputs.subset import select_fast
@@ -43,7 +44,7 @@ def _subset(inputs: Inputs, material: Material, home: Path, clock: Clock) -> Eva
     cases = inputs.golden.cases
     fast = select_fast(cases, inputs.suite.fast)
     vectors = exam.embed(inputs, material, cases, home)
-    touched = set(stages.touched_cases(inputs, material, vectors, clock.as_of)) - set(fast)
+    touched = (set(stages.touched_cases(inputs, material, vectors, clock.as_of)) | edited_cases(inputs)) - set(fast)
     asked = {name: case for name, case in cases.items() if name in fast or name in touched}
     return exam.evaluate(inputs, material, asked, home, clock, touched=tuple(sorted(touched)))
 

@@ -15,6 +15,7 @@ from kbgate.tasks.tables import REFERENCE, Figure
 
 _CHANGES = (
     (ChangeKind.NEWLY_FAILING, "Newly failing", "passed in the baseline, fails now"),
+    (ChangeKind.FAILING_AS_IT_WAS, "Failing as it was asked", "edited; as the baseline words it, it passed and fails now"),
     (ChangeKind.SLIPPED, "Slipped", "just below the cut, inside the slack"),
     (ChangeKind.UNBASELINED_FAILING, "New and failing", "not in the baseline, fails"),
     (ChangeKind.ACCESS_WIDENED, "Access widened", "gold that was hidden from its asker is visible now"),

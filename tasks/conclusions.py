@@ -11,7 +11,7 @@ from typing import Protocol
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.domain import Arrivals, Baseline, Cases, KnowledgeBase, Vanished
 from kbgate.tasks.findings import Diagnosis
-from kbgate.tasks.results import Comparison, Previous, Run, Scores
+from kbgate.tasks.results import Comparison, Earlier, Previous, Run, Scores
 from kbgate.tasks.schema import Counts, Fingerprints, Provenance
 from kbgate.tasks.settings import Suite
 
@@ -75,7 +75,6 @@ class Reason:
     sentence: str
     cases: tuple[str, ...] = ()
     code: Code = Code.NONE
-    """For inconclusive ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,6 @@ class Verdict:
     name: VerdictName
     reasons: tuple[Reason, ...] = ()
     code: Code = Code.NONE
-    """For INCONCLUSIVE."""
     provisional: bool = False
     """True for a red fast run: the full set decides."""
 
@@ -122,6 +120,8 @@ class Exam:
     previous: Previous | None = None
     explained: tuple[str, ...] = ()
     """Failing cases of which every missing gold has a proven cause; looked for where [acceptance] asks."""
+    earlier: Earlier | None = None
+    """Edited cases as they were worded before; None where nothing had to be asked so."""
 
     @property
     def today(self) -> dt.date:

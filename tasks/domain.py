@@ -176,6 +176,8 @@ class Inputs:
     vanished: tuple[Vanished, ...] = ()
     announced: tuple[str, ...] = ()
     """Cards an ingest says it brought."""
+    judges_edits: bool = False
+    """Whether an edited case must also pass as the baseline words it: a pull request may not reword what it breaks."""
 
 
 class Sample(IntEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +18,7 @@ from uuid import uuid4
 from kbgate.tasks import stages
 from kbgate.tasks.baseline.review import baseline_at
 from kbgate.tasks.clock import Clock
+from kbgate.tasks.comparison.wordings import earlier_wordings
 from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.diagnosis import LIMIT
 from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode, Sample
@@ -37,6 +38,8 @@ from kbgate.tasks.tables import Vectors
 
 VECTORS = "vectors"
 """The folder of the vector cache in kbgate's home."""
+Paper = tuple[Cases, Vectors]
+"""Cases to ask, with a vector each, in their order."""
 Host = Callable[[str], AbstractContextManager[str]]
 """Gives a build its store: a throw-away folder, or a place in production."""
 
@@ -48,11 +51,15 @@ def in_memory(build: str) -> Iterator[str]:
 
 
 def load(suite: Suite, home: Path, baseline_ref: str = "") -> Inputs:
-    """A suite's cards, cases and baseline (of a commit, where one is named), held against each other."""
+    """A suite's cards, cases and baseline (of a commit, where one is named), held against each other.
+
+    Where a commit is named, a change is judged by it: its cases must also pass as that commit's baseline words them.
+    """
     home.mkdir(parents=True, exist_ok=True)  # a home that cannot be written is told now, not after the work
     kb, golden = stages.load_cards(suite), stages.load_golden(suite)
     baseline = baseline_at(suite, baseline_ref) if baseline_ref else stages.read_baseline(suite)
-    return Inputs(suite, kb, golden, baseline, stages.check_inputs(suite, kb, golden, baseline))
+    vanished = stages.check_inputs(suite, kb, golden, baseline)
+    return Inputs(suite, kb, golden, baseline, vanished, judges_edits=bool(baseline_ref))
 
 
 def check(suite: Suite) -> Inputs:
@@ -145,11 +152,11 @@ def evaluate(
     suite, run_id = inputs.suite, f"{clock.now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
     build = host.build if isinstance(host, Index) else f"{suite.name}-{material.fingerprint}-{run_id}"
     mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
-    questions, previous = embed(inputs, material, asked, home), previous_run(home, suite.name, mode, fingerprints.golden)
-    with begun(suite, material, inputs.golden.cases, run_id, home / VECTORS) as look:
-        run = _ask(inputs, material, asked, questions, clock.as_of, mode, host, build)
-        exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=previous)
-        diagnosis = stages.diagnose(exam, inputs, material, questions, clock.as_of, home, limit)
+    papers, previous = _papers(inputs, material, asked, mode, home), previous_run(home, suite.name, mode, fingerprints.golden)
+    with begun(suite, material, {**inputs.golden.cases, **papers[-1][0]}, run_id, home / VECTORS) as look:
+        run, earlier = _ask(inputs, material, papers, clock.as_of, mode, host, build)
+        exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=previous, earlier=earlier)
+        diagnosis = stages.diagnose(exam, inputs, material, papers[0][1], clock.as_of, home, limit)
         stages.confirm_vectors(look)
     if suite.acceptance is not None:
         exam = dataclasses.replace(exam, explained=diagnosis.explained)
@@ -172,23 +179,33 @@ def counts_of(inputs: Inputs, material: Material) -> Counts:
     return Counts(cards=len(inputs.kb.cards), chunks=material.chunks, rows=len(material.rows), cases=len(inputs.golden.cases))
 
 
+def _papers(inputs: Inputs, material: Material, asked: Cases, mode: Mode, home: Path) -> list[Paper]:
+    """The cases, and where any were edited a second paper: these as they were worded before."""
+    wordings = earlier_wordings(inputs.golden.cases, inputs.baseline, mode, inputs.judges_edits)
+    return [(cases, embed(inputs, material, cases, home)) for cases in (asked, wordings) if cases or cases is asked]
+
+
 def _ask(
     inputs: Inputs,
     material: Material,
-    asked: Cases,
-    questions: Vectors,
+    papers: Sequence[Paper],
     as_of: dt.datetime,
     mode: Mode,
     host: Host | Index | None,
     build: str,
-) -> Run:
-    """Every case asked once, of the index where its host has it."""
+) -> tuple[Run, Run | None]:
+    """Every case of one paper or two asked once, of one index, where its host has it."""
     suite = inputs.suite
+
+    def ask(index: Index) -> tuple[Run, Run | None]:
+        runs = [stages.retrieve(suite, index, asked, questions, as_of, mode) for asked, questions in papers]
+        return runs[0], runs[1] if len(runs) > 1 else None
+
     if isinstance(host, Index):
-        return stages.retrieve(suite, host, asked, questions, as_of, mode)
+        return ask(host)
     if host is in_memory or (host is None and not needs_vectors(suite)):
         # Words are ranked from the texts: a throw-away store would be filled and never asked.
-        return stages.retrieve(suite, Index(material.rows, material.vectors), asked, questions, as_of, mode)
+        return ask(Index(material.rows, material.vectors))
     with (host or temporary_store)(build) as store:
         index = stages.ingest(suite, material.rows, material.vectors, store, build)
-        return stages.retrieve(suite, reopen(index) if host else index, asked, questions, as_of, mode)
+        return ask(reopen(index) if host else index)

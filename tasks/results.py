@@ -85,6 +85,18 @@ class Scores:
         return self.lanes.get(lane, NO_SCORES)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Earlier:
+    """Edited cases asked once more as they were worded before, of the same index; everything by the hash of that wording."""
+
+    run: Run
+    scores: Scores
+    lost: frozenset[str]
+    """Wordings whose answer was an excerpt that no longer stands in its card: they fail whatever was found."""
+    judged: bool
+    """Whether an edited case that fails as the baseline words it is newly failing, as on a pull request."""
+
+
 @dataclass(frozen=True, slots=True)
 class Previous:
     """The run before this one: the same golden set, asked in the same mode."""
@@ -119,7 +131,7 @@ class Compared:
     ties: int | None = None
     losses: int | None = None
     since_anchor: float | None = None
-    """Delta to the last anchored baseline."""
+    """Change since the last anchored baseline, over the anchor's own cases; of a full run, over all cases."""
     since_previous: float | None = None
     """Delta to the mean of the previous run of the same cases."""
 
@@ -128,6 +140,8 @@ class ChangeKind(StrEnum):
     """How a case changed sides."""
 
     NEWLY_FAILING = "newly_failing"
+    FAILING_AS_IT_WAS = "failing_as_it_was"
+    """It was edited, and as it was worded before it passed and fails now."""
     SLIPPED = "slipped"
     NEWLY_PASSING = "newly_passing"
     UNBASELINED_FAILING = "unbaselined_failing"

@@ -12,6 +12,7 @@ from typing import Any
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.compare import exam_of
+from kbgate.tasks.comparison.wordings import earlier_wordings
 from kbgate.tasks.conclusions import Evaluation, Exam, Verdict
 from kbgate.tasks.domain import Baseline, Inputs, Mode, Outcome
 from kbgate.tasks.gate.verdict import judge
@@ -67,6 +68,10 @@ class Desk:
         self.cards: list[dict[str, Any]] = [{"id": card, "text": card} for card in CARDS]
         self.cases: list[dict[str, Any]] = []
         self.today = dt.date(2026, 6, 1)
+        self.earlier: Rankings = {}
+        """What edited cases get as they were worded before, by case; those that are not here get nothing."""
+        self.judges_edits = False
+        """Whether exams are those of a pull request."""
 
     @property
     def clock(self) -> Clock:
@@ -95,9 +100,16 @@ class Desk:
         (self.folder / "suite.toml").write_text(f'name = "desk"\n{self.settings}\n[retrieval]\n{self.retrieval}{gates}')
         suite = load_suite(self.folder, floors)
         kb, golden, baseline = load_cards(suite), load_golden(suite), read_baseline(suite)
-        inputs = Inputs(suite, kb, golden, baseline, check_inputs(suite, kb, golden, baseline))
+        vanished = check_inputs(suite, kb, golden, baseline)
+        inputs = Inputs(suite, kb, golden, baseline, vanished, judges_edits=self.judges_edits)
         asked = {name: case for name, case in golden.cases.items() if mode == "full" or name in rankings}
-        return exam_of(inputs, asked, run_by(rankings, Mode(mode)), self.clock)
+        return exam_of(inputs, asked, run_by(rankings, Mode(mode)), self.clock, earlier=self._asked_again(inputs, Mode(mode)))
+
+    def _asked_again(self, inputs: Inputs, mode: Mode) -> Run:
+        """The run of the earlier wordings, each known by its question, which begins with the case's name."""
+        wordings = earlier_wordings(inputs.golden.cases, inputs.baseline, mode, inputs.judges_edits)
+        names = {wording: case.query.partition("?")[0] for wording, case in wordings.items()}
+        return run_by({wording: self.earlier[name] for wording, name in names.items() if name in self.earlier}, mode)
 
     def judge(self, rankings: Rankings, mode: str = "full", floors: dict[str, float] | None = None) -> Verdict:
         return judge(self.exam(rankings, mode, floors))

@@ -1,11 +1,16 @@
-"""The anchor: the last baseline accepted with --anchor, or the first. Ten small falls must not become a big one unseen."""
+"""The anchor: the last baseline accepted with --anchor, or the first. Ten small drops must not become a big one unseen.
+
+It is a set of cases: what became of them since is counted over all of them (`comparison.anchored`).
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
 
+from kbgate.tasks.comparison.wordings import anchored_cases
 from kbgate.tasks.conclusions import Evaluation, Exam
+from kbgate.tasks.domain import Baseline, Cases
 from kbgate.tasks.errors import Refused, Unmeasured
 from kbgate.tasks.git import run_git
 from kbgate.tasks.metrics import figure_of, part_of
@@ -69,13 +74,23 @@ def anchored_by(evaluation: Evaluation, reason: str, aggregates: Means) -> Ancho
     )
 
 
-def anchor_of(exam: Exam, placement: Placement, scores: Mapping[str, float], anchored: bool) -> AnchoredCase | None:
-    """What a case was at the anchor, in the figures that have a tolerance; None where it was not the same case then.
+def anchored_now(exam: Exam, placement: Placement, scores: Mapping[str, float]) -> AnchoredCase:
+    """What a case is where this run is the anchor; `scores`: by figure."""
+    gated = [str(figure_of(name, exam.suite)) for name, gate in exam.suite.gates.items() if gate.tolerance is not None]
+    return AnchoredCase(hash=placement.hash, scores={name: scores[name] for name in gated if name in scores})
 
-    `scores`: of this run, by figure; `anchored`: whether this run is the anchor.
-    """
-    if anchored:
-        gated = [str(figure_of(name, exam.suite)) for name, gate in exam.suite.gates.items() if gate.tolerance is not None]
-        return AnchoredCase(hash=placement.hash, scores={name: scores[name] for name in gated if name in scores})
-    row = exam.baseline.cases.get(placement.case) if exam.baseline else None
-    return row.anchor if row and row.hash == placement.hash else None
+
+def carried_over(baseline: Baseline, golden: Cases) -> tuple[dict[str, AnchoredCase], dict[str, AnchoredCase]]:
+    """The anchor's cases as the next baseline holds them, by id: those that are asked, and those that are asked no more."""
+    kept: dict[str, AnchoredCase] = {}
+    removed: dict[str, AnchoredCase] = {}
+    for then, now, entry in anchored_cases(baseline, golden):
+        if now is not None:
+            as_its_row = golden[now].hash == entry.hash and entry.asked is not None
+            kept[now] = entry.model_copy(update={"asked": None}) if as_its_row else entry
+            continue
+        name = then
+        while name in removed:  # another case bore this name, and is gone too
+            name += "'"
+        removed[name] = entry
+    return kept, removed

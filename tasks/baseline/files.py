@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import JsonValue, ValidationError
 
-from kbgate.tasks.baseline.anchor import anchored_by, refuse_creep, refuse_second_beginning
+from kbgate.tasks.baseline.anchor import anchored_by, carried_over, refuse_creep, refuse_second_beginning
 from kbgate.tasks.baseline.commit import COMMIT, Write, finish, refuse_interrupted, replace_together
 from kbgate.tasks.baseline.rows import (
     CardRows,
@@ -38,7 +38,7 @@ from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, BaselineOlder, InputError, Problem, Refused, Unmeasured
 from kbgate.tasks.identity import identity_of, new_lineage
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
-from kbgate.tasks.schema import AcceptedFingerprints, BaselineCard, BaselineCase, BaselineSummary, Digests
+from kbgate.tasks.schema import AcceptedFingerprints, Anchor, BaselineCard, BaselineCase, BaselineSummary, Digests, Means
 from kbgate.tasks.settings import Suite
 
 SCHEMA = 3
@@ -209,9 +209,7 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool,
         fingerprints=AcceptedFingerprints(index=fingerprints.index, golden=fingerprints.golden, policy=fingerprints.policy),
         provenance=evaluation.provenance,
         digests=Digests(summary="", cases="", cards=""),
-        anchor=anchored_by(evaluation, reason, aggregates(cases))
-        if anchor or exam.baseline is None
-        else exam.baseline.summary.anchor,
+        anchor=_anchor(evaluation, reason, anchor, aggregates(cases)),
     )
     return replace_files(exam.suite, summary, cases, cards)
 
@@ -225,6 +223,15 @@ def replace_files(suite: Suite, summary: BaselineSummary, cases: CaseRows, cards
     accepted = read_baseline(suite)
     assert accepted is not None, "the files were just written"
     return accepted
+
+
+def _anchor(evaluation: Evaluation, reason: str, anchor: bool, aggregates: Means) -> Anchor:
+    """This run where it is the anchor; otherwise the one there was, with its cases that are asked no more."""
+    baseline = evaluation.exam.baseline
+    if anchor or baseline is None:
+        return anchored_by(evaluation, reason, aggregates)
+    _, removed = carried_over(baseline, evaluation.exam.golden)
+    return baseline.summary.anchor.model_copy(update={"removed": removed})
 
 
 def _files(summary: BaselineSummary, cases: CaseRows, cards: CardRows) -> dict[str, str | CardRows]:

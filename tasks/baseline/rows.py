@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from pydantic import JsonValue
 
-from kbgate.tasks.baseline.anchor import anchor_of
+from kbgate.tasks.baseline.anchor import anchored_now, carried_over
 from kbgate.tasks.baseline.wording import asked_of
 from kbgate.tasks.comparison.aggregates import best_cosine
 from kbgate.tasks.conclusions import Code, Evaluation, Exam
@@ -57,10 +57,14 @@ def case_rows(evaluation: Evaluation, anchored: bool, accept_regression: bool) -
     """A line per case; `anchored`: whether this run is the anchor, `accept_regression`: whether its slips are no slips now."""
     exam = evaluation.exam
     slipped = set[str]() if accept_regression else _changed(evaluation, ChangeKind.SLIPPED)
+    kept = {} if anchored or exam.baseline is None else carried_over(exam.baseline, exam.golden)[0]
     scores = scores_by_case(exam)
     return {
         name: case_row(exam, name, scores[name]).model_copy(
-            update={"anchor": anchor_of(exam, placement, scores[name], anchored), "slipped": name in slipped}
+            update={
+                "anchor": anchored_now(exam, placement, scores[name]) if anchored else kept.get(name),
+                "slipped": name in slipped,
+            }
         )
         for name, placement in exam.scores.placements.items()
     }

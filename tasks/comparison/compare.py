@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.aggregates import aggregate_figures
+from kbgate.tasks.comparison.anchored import since_anchor
 from kbgate.tasks.comparison.figures import lane_figures, method_figures
 from kbgate.tasks.comparison.scoring import score
+from kbgate.tasks.comparison.wordings import earlier_wordings, follow_renames, lost_wordings
 from kbgate.tasks.conclusions import Exam
-from kbgate.tasks.domain import Baseline, Cases, Inputs
+from kbgate.tasks.domain import Baseline, Case, Cases, Inputs
 from kbgate.tasks.metrics import METRICS, figure_at, figures_of, known, part_of
-from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Placement, Previous, Run, Scores
+from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Earlier, Placement, Previous, Run, Scores
 from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import EPSILON, Figure
@@ -32,10 +34,15 @@ def exam_of(
     touched: tuple[str, ...] = (),
     previous: Previous | None = None,
     explained: tuple[str, ...] = (),
+    earlier: Run | None = None,
 ) -> Exam:
-    """The exam that a run's rankings make, scored and held against the baseline."""
+    """The exam that a run's rankings make, scored and held against the baseline.
+
+    `earlier`: the rankings of what `earlier_wordings` names; a wording that has none there fails.
+    """
     scores = score(inputs.suite, inputs.kb, asked, run, inputs.baseline)
-    cases = inputs.golden.cases
+    cases, reworded = inputs.golden.cases, _earlier(inputs, run, earlier)
+    comparison = compare(inputs.suite, cases, asked, run, scores, inputs.baseline, touched, previous)
     return Exam(
         suite=inputs.suite,
         kb=inputs.kb,
@@ -44,14 +51,65 @@ def exam_of(
         baseline=inputs.baseline,
         run=run,
         scores=scores,
-        comparison=compare(inputs.suite, cases, asked, run, scores, inputs.baseline, touched, previous),
+        comparison=_beside_earlier(comparison, inputs, run, scores, reworded),
         clock=clock,
         vanished=inputs.vanished,
         touched=touched,
         announced=inputs.announced,
         previous=previous,
         explained=explained,
+        earlier=reworded,
     )
+
+
+def _earlier(inputs: Inputs, run: Run, asked_again: Run | None) -> Earlier | None:
+    """How the earlier wordings of edited cases fare; None where there are none to ask."""
+    wordings = earlier_wordings(inputs.golden.cases, inputs.baseline, run.mode, inputs.judges_edits)
+    if not wordings:
+        return None
+    answers = asked_again or dataclasses.replace(run, answers={}, lanes={})
+    scores = score(inputs.suite, inputs.kb, wordings, answers)
+    return Earlier(answers, scores, lost_wordings(wordings, inputs.kb), inputs.judges_edits)
+
+
+def _beside_earlier(comparison: Comparison, inputs: Inputs, run: Run, scores: Scores, earlier: Earlier | None) -> Comparison:
+    """The comparison with what edited cases lose as they were worded before: to the baseline, and to the anchor."""
+    suite, golden, baseline = inputs.suite, inputs.golden.cases, inputs.baseline
+    if baseline is None:
+        return comparison
+    changes = {change.case.id: change for change in comparison.changes}
+    if earlier is not None and earlier.judged and not any(_incomparable(suite, baseline)):
+        then = follow_renames(baseline, golden)
+        for name in comparison.edited:
+            before = _change_before(suite, golden[name], then[name], earlier)
+            if before is not None and (name not in changes or changes[name].kind != ChangeKind.NEWLY_FAILING):
+                changes[name] = before
+    figures = comparison.figures
+    if set(scores.placements) == set(golden):
+        since = since_anchor(suite, golden, baseline, scores.of(run.method), earlier)
+        figures = tuple(
+            dataclasses.replace(row, since_anchor=since.get(row.figure))
+            if (row.lane, row.slice) == (run.method, "") and row.figure.metric in METRICS
+            else row
+            for row in figures
+        )
+    return dataclasses.replace(comparison, figures=figures, changes=tuple(changes.values()))
+
+
+def _change_before(suite: Suite, case: Case, row: BaselineCase, earlier: Earlier) -> Change | None:
+    """How an edited case fares as the baseline words it: failing, slipped, or None; with where its gold stands then."""
+    contract = figure_at(METRICS["contract"], suite.top_k)
+    place = dataclasses.replace(earlier.scores.placements[row.hash], canary=row.canary)
+    value = earlier.scores.of(earlier.run.method)[contract].get(row.hash)
+    if row.hash in earlier.lost:
+        value, place = 0.0, dataclasses.replace(place, ranks=dict.fromkeys(place.ranks))
+    tier_gold = place.tier_gold or row.tier_gold
+    kind = _kind(suite, place, row, value, contract, edited=True, tier_gold=tier_gold)
+    if kind == ChangeKind.NEWLY_FAILING:
+        kind = ChangeKind.FAILING_AS_IT_WAS
+    elif kind != ChangeKind.SLIPPED:
+        return None
+    return Change(kind, case, True, row.canary, tier_gold, row.gold_ranks, place.ranks)
 
 
 def compare(
@@ -73,7 +131,7 @@ def compare(
     if baseline is None:
         alone = _figures(suite, run, scores, asked, None, {}, set(asked) - set(touched))
         return Comparison(_beside_previous(alone, run.method, previous))
-    then = _follow_renames(baseline, golden)
+    then = follow_renames(baseline, golden)
     edited = tuple(sorted(name for name, case in golden.items() if name in then and then[name].hash != case.hash))
     removed = tuple(sorted(set(then) - set(golden)))
     new = tuple(sorted(set(asked) - set(then)))
@@ -132,14 +190,6 @@ def _too_many(edited: int, removed: int, accepted: int) -> tuple[str, ...]:
         return ()
     share = f"{edited + removed} of the baseline's {accepted} cases"
     return (f"{share} were edited or removed ({edited} edited, {removed} removed); 10 % are allowed",)
-
-
-def _follow_renames(baseline: Baseline, golden: Cases) -> dict[str, BaselineCase]:
-    """The baseline's rows, those of renamed cases under their new ids: another name makes no other case of it."""
-    gone = {row.hash: name for name, row in baseline.cases.items() if name not in golden}
-    unknown = [case for case in golden.values() if case.id not in baseline.cases]
-    renamed = {gone[case.hash]: case.id for case in unknown if case.hash in gone}
-    return {renamed.get(name, name): row for name, row in baseline.cases.items()}
 
 
 def _beside_previous(rows: list[Compared], method: str, previous: Previous | None) -> tuple[Compared, ...]:

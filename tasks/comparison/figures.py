@@ -33,19 +33,18 @@ NOT_SAID = "not said"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """The same cases (rows) and figures (columns) now, at the baseline and at the anchor; NaN where a case has none."""
+    """The same cases (rows) and figures (columns) now and at the baseline; NaN where a case has none."""
 
     figures: tuple[Figure, ...]
     clusters: NDArray[np.str_]
     now: Floats
     before: Floats
-    anchored: Floats
 
     def block(self, inside: NDArray[np.intp], columns: Sequence[int]) -> Paired:
         """Some of the cases and figures."""
         block = np.ix_(inside, np.array(columns, dtype=int))
         figures = tuple(self.figures[column] for column in columns)
-        return Paired(figures, self.clusters[inside], self.now[block], self.before[block], self.anchored[block])
+        return Paired(figures, self.clusters[inside], self.now[block], self.before[block])
 
 
 def method_figures(
@@ -82,12 +81,11 @@ def _paired_table(suite: Suite, scores: LaneScores, asked: Cases, then: Mapping[
     now[~np.isfinite(now)] = np.nan  # the check `finite` refuses the run; until then it was not measured
     keys = [str(figure) for figure in figures]
     before = _table(ids, keys, {case: row.scores for case, row in then.items()})
-    anchored = _table(ids, keys, {case: row.anchor.scores if row.anchor else {} for case, row in then.items()})
     for place, figure in enumerate(figures):
         _lose_nothing(part_of(figure), now[:, place], before[:, place])
     # As the baseline has them: cases put into one cluster since would hide a drop behind a wider interval.
     clusters = np.array([then[case].cluster if case in then else asked[case].cluster for case in ids], dtype=str)
-    return Paired(figures, clusters, now, before, anchored)
+    return Paired(figures, clusters, now, before)
 
 
 def _columns_of_slices(suite: Suite, figures: Sequence[Figure]) -> list[int]:
@@ -186,14 +184,13 @@ def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Com
             n=n, clusters=int(clustered.clusters[place]),
         )  # fmt: skip
         if paired[place]:
-            since = table.now[:, place] - table.anchored[:, place]
-            row = _beside_baseline(row, now, was, float(better[place]), since[~np.isnan(since)])
+            row = _beside_baseline(row, now, was, float(better[place]))
             row = dataclasses.replace(row, p=float(p[place]), visible=round(float(visible[place]), DIGITS))
         yield row
 
 
-def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float, since: Floats) -> Compared:
-    """A figure with what the same cases had; `since`: what each case gained since the anchor."""
+def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float) -> Compared:
+    """A figure with what the same cases had."""
     change = (now - was) * better
     wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
     return dataclasses.replace(
@@ -203,7 +200,6 @@ def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float, sin
         wins=wins,
         ties=row.n - wins - losses,
         losses=losses,
-        since_anchor=float(since.mean()) if len(since) else None,
     )
 
 

@@ -19,10 +19,13 @@ from kbgate.tasks.tables import EPSILON
 def newly_failing(exam: Exam) -> Iterator[Reason]:
     """No case that passed in the baseline fails now, beyond the slack."""
     gate = exam.suite.gates.get("newly_failing")
-    failing = unexcused(exam, "newly_failing", _changed(exam, ChangeKind.NEWLY_FAILING))
+    failing = unexcused(exam, "newly_failing", _changed(exam, ChangeKind.NEWLY_FAILING, ChangeKind.FAILING_AS_IT_WAS))
+    as_it_was = [case for case in failing if case in _changed(exam, ChangeKind.FAILING_AS_IT_WAS)]
     passing = _changed(exam, ChangeKind.NEWLY_PASSING)
     if gate is not None and failing and _beyond(gate, len(failing), exam):
         sentence = f"{counted(len(failing), 'case')} newly failing: {named(failing)}"
+        if as_it_was:
+            sentence += f"; as the baseline words it, before it was edited: {named(as_it_was)}"
         if len(passing) > len(failing):
             sentence += f"; {len(passing)} newly passing; if that is the better index, {_knowingly(exam)}"
         yield Reason("newly_failing", Level(gate.level), sentence, tuple(failing))
@@ -144,8 +147,8 @@ def access_widened(exam: Exam) -> Iterator[Reason]:
         yield Reason("access_widened", Level.SUPPORTING, sentence, tuple(widened))
 
 
-def _changed(exam: Exam, kind: ChangeKind) -> list[str]:
-    return [change.case.id for change in exam.comparison.changed(kind)]
+def _changed(exam: Exam, *kinds: ChangeKind) -> list[str]:
+    return [change.case.id for change in exam.comparison.changed(*kinds)]
 
 
 def _beyond(gate: Gate, count: int, exam: Exam) -> bool:

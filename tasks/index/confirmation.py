@@ -59,8 +59,9 @@ class Look:
 def begun(suite: Suite, material: Material, cases: Cases, seed: str, home: Path) -> Iterator[Look | None]:
     """Draw the sample and begin to embed it; None where nothing was embedded.
 
-    `cases`: the golden set; `home`: the folder of the vector cache. The first look of a process that has not loaded the
-    model is taken by another process, beside the exam; later ones are taken here, where the model then stays loaded.
+    `cases`: the golden set, and earlier wordings that were asked beside it; `home`: the folder of the vector cache. The first
+    look of a process that has not loaded the model is taken by another process, beside the exam; later ones are taken here,
+    where the model then stays loaded.
     """
     model = material.model
     rows, questions = _drawn(material, cases, Random(seed))

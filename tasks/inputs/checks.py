@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from kbgate.tasks.domain import Baseline, Cards, Case, GoldenSet, KnowledgeBase, Vanished
+from kbgate.tasks.comparison.wordings import missing_gold
+from kbgate.tasks.domain import Baseline, Case, GoldenSet, KnowledgeBase, Vanished
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, mistakes
-from kbgate.tasks.records import nfc
 from kbgate.tasks.settings import FILE, Suite
 
 
@@ -30,7 +30,7 @@ def check_inputs(
         raise InputError([*kb.problems, *golden.problems])
     for case in golden.cases.values():
         sentences = list(_predicate_mistakes(case, fields))
-        for lost, sentence in _missing_gold(case, kb.cards):
+        for lost, sentence in missing_gold(case, kb.cards):
             # A case the baseline does not know was labelled since: what it misses was never there.
             if lost.card in changed and (case.id in known_cases or not lost.excerpt) and not strict:
                 vanished.append(lost)
@@ -53,23 +53,3 @@ def _predicate_mistakes(case: Case, fields: Collection[str]) -> Iterator[str]:
         if written is not None:
             for sentence in mistakes(written, fields, access=name == "entitled"):
                 yield f"{name}: {sentence}"
-
-
-def _missing_gold(case: Case, cards: Cards) -> Iterator[tuple[Vanished, str]]:
-    """Gold that is not in the knowledge base as it is, and the sentence for whoever wrote the label."""
-    for card in sorted(case.grades):
-        if card not in cards:
-            sentence = f"gold '{card}' of case '{case.id}' is no card of the knowledge base; {did_you_mean(card, cards)}"
-            yield Vanished(case.id, card), sentence
-    for span in case.evidence:
-        card = nfc(span.card)
-        if card not in cards:
-            continue
-        text = cards[card].text
-        if span.text is not None and nfc(span.text) not in nfc(text):
-            sentence = f"evidence '{span.text[:40]}' of case '{case.id}' does not stand in card '{card}'"
-            yield Vanished(case.id, card, span.text), sentence
-        if span.start is not None and span.end is not None and not 0 <= span.start < span.end <= len(text):
-            place = f"{span.start} to {span.end}"
-            sentence = f"evidence {place} of case '{case.id}' is outside card '{card}' ({len(text)} characters)"
-            yield Vanished(case.id, card, place), sentence

@@ -182,7 +182,7 @@ def verdict_document(evaluation: Evaluation) -> VerdictDocument:
         ],
         fingerprints=evaluation.fingerprints,
         kb=kb_fingerprint(exam.kb.cards),
-        newly_failing=_changed(exam, ChangeKind.NEWLY_FAILING),
+        newly_failing=_changed(exam, ChangeKind.NEWLY_FAILING, ChangeKind.FAILING_AS_IT_WAS),
         newly_passing=_changed(exam, ChangeKind.NEWLY_PASSING),
         slipped=_changed(exam, ChangeKind.SLIPPED),
         unbaselined_failing=_changed(exam, ChangeKind.UNBASELINED_FAILING),
@@ -199,8 +199,8 @@ def verdict_document(evaluation: Evaluation) -> VerdictDocument:
     )
 
 
-def _changed(exam: Exam, kind: ChangeKind) -> Ids:
-    return [change.case.id for change in exam.comparison.changed(kind)]
+def _changed(exam: Exam, *kinds: ChangeKind) -> Ids:
+    return [change.case.id for change in exam.comparison.changed(*kinds)]
 
 
 def _cases(exam: Exam) -> CasesPart:
@@ -225,4 +225,5 @@ def _inputs(exam: Exam) -> InputsPart:
         announced=list(exam.announced),
         explained=list(exam.explained),
         previous=previous_part(exam.previous),
+        judges_edits=exam.earlier is not None and exam.earlier.judged,
     )

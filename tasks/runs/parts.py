@@ -168,6 +168,8 @@ class InputsPart(Part):
     explained: Ids
     """Failing cases whose cause is proven; where [acceptance] asks."""
     previous: PreviousPart | None
+    judges_edits: bool = Field(default=False, exclude_if=lambda value: not value)
+    """Whether edited cases were asked as the baseline words them too, and had to pass so: on a pull request."""
 
 
 def arrivals_part(arrivals: Arrivals | None) -> ArrivalsPart | None:

@@ -24,6 +24,8 @@ MANIFEST = "cards.parquet"
 """A run's file: id and hash of every card it saw."""
 OTHERS = ("run.parquet", "scores.parquet", MANIFEST, "report.md", "run.trec", "qrels.trec")
 """What every run writes beside its verdict."""
+EARLIER = "earlier.parquet"
+"""A run's file, where cases were edited: their rankings as they were worded before, by the hash of that wording."""
 _TREC_DEPTH = 1000
 
 
@@ -46,6 +48,8 @@ def write_run(
     folder, exam = evaluation.folder, evaluation.exam
     folder.mkdir(parents=True, exist_ok=True)
     write_parquet(run_table(exam.run), folder / "run.parquet")
+    if exam.earlier is not None:
+        write_parquet(run_table(exam.earlier.run), folder / EARLIER)
     write_parquet(scores_table(exam.scores), folder / "scores.parquet")
     write_parquet(cards_table(exam.kb.cards), folder / MANIFEST)
     for name, text in {"report.md": report, **more}.items():

@@ -28,7 +28,7 @@ from kbgate.tasks.runs.authentication import doubt_of
 from kbgate.tasks.runs.columns import differing_scores, read_run
 from kbgate.tasks.runs.document import FILE, Basis, VerdictDocument, parts_of, read_document, verdict_document
 from kbgate.tasks.runs.parts import previous_of
-from kbgate.tasks.runs.runfiles import OTHERS, digests_of, seal_of, trec_judgments, trec_run
+from kbgate.tasks.runs.runfiles import EARLIER, OTHERS, digests_of, seal_of, trec_judgments, trec_run
 from kbgate.tasks.schema import Fingerprints
 from kbgate.tasks.secret import secret
 
@@ -77,7 +77,9 @@ def verify(folder: Path, document: VerdictDocument, inputs: Inputs) -> list[str]
     try:
         differences += _edited(folder, document)
         run = read_run(folder / "run.parquet", document.method, document.mode)
-        return [*differences, *_recomputed(folder, document, inputs, run)]
+        path = folder / EARLIER
+        earlier = read_run(path, document.method, document.mode) if path.exists() else None
+        return [*differences, *_recomputed(folder, document, inputs, run, earlier)]
     except (KeyError, TypeError, AttributeError, ValueError, OSError, pa.ArrowException) as error:
         return [*differences, f"the run's files cannot be read as kbgate wrote them ({type(error).__name__}: {error})"]
 
@@ -115,11 +117,11 @@ def _edited(folder: Path, document: VerdictDocument) -> Iterator[str]:
             yield f"{name} is not what was written"
 
 
-def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Run) -> Iterator[str]:
+def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | None) -> Iterator[str]:
     asked, cases = frozenset(document.inputs.asked), inputs.golden.cases
     if document.mode == Mode.FULL and len(asked & set(cases)) != len(cases):
         yield f"{FILE}: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked & set(cases))}"
-    exam = _exam(document, inputs, run)
+    exam = _exam(document, inputs, run, earlier)
     evaluation = Evaluation(
         exam=exam,
         verdict=judge(exam),
@@ -141,17 +143,18 @@ def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Ru
             yield f"{name} does not hold the rankings of run.parquet"
 
 
-def _exam(document: VerdictDocument, inputs: Inputs, run: Run) -> Exam:
+def _exam(document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | None) -> Exam:
     """The exam that the run's rankings make, of the cases it asked and the cards it was told of."""
     asked = frozenset(document.inputs.asked)
     return exam_of(
-        dataclasses.replace(inputs, announced=tuple(document.inputs.announced)),
+        dataclasses.replace(inputs, announced=tuple(document.inputs.announced), judges_edits=document.inputs.judges_edits),
         {name: case for name, case in inputs.golden.cases.items() if name in asked},
         run,
         Clock(document.time, document.valid_at or document.time),
         touched=tuple(document.cases.touched),
         previous=previous_of(document.inputs.previous),
         explained=tuple(document.inputs.explained),
+        earlier=earlier,
     )
 
 

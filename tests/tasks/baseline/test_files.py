@@ -300,9 +300,12 @@ def test_the_first_baseline_is_the_anchor_until_another_is(desk: Desk) -> None:
     first = desk.accept(rankings)
     assert first.summary.anchor == Anchor(on=dt.date(2026, 6, 1), reason="a reason", index="f" * 16)
     assert scores_at_the_anchor(first.cases["a"]) == {"contract@3": 1.0}
-    desk.case("a", query="what else?")
+    desk.case("a", query="a? What else?")
+    desk.earlier = rankings
     desk.accept(rankings, accept_regression=True)
-    assert desk.accept(rankings).cases["a"].anchor is None
+    edited = desk.accept(rankings).cases["a"]
+    assert edited.anchor is not None
+    assert (edited.anchor.hash, edited.anchor.asked) == (first.cases["a"].hash, first.cases["a"].asked)
 
 
 def test_a_tolerance_the_anchor_does_not_know_needs_an_anchor(desk: Desk) -> None:

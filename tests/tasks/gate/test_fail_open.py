@@ -385,6 +385,64 @@ def slipping(answers: Answers, count: int) -> Answers:
     return answers | dict.fromkeys([f"q{n:03d}" for n in range(2, 2 + count)], filler("c1", "c2", "c3", "c0"))
 
 
+def reworded(desk: Desk, answers: Answers, before: Any) -> Verdict:
+    """A pull request that rewords a case; as the baseline words it, its gold stands there."""
+    row = next(row for row in desk.cases if row["id"] == "q005")
+    desk.case("q005", query="q005? In easier words?", **{k: v for k, v in row.items() if k not in ("id", "query")})
+    desk.judges_edits, desk.earlier = True, {"q005": before}
+    return desk.judge(answers)
+
+
+def taken_out(desk: Desk, answers: Answers) -> Verdict:
+    """Failing cases are taken out, a few at a time: together more than twice the tolerance."""
+    for night in range(5):
+        answers = without(desk, answers, *(f"q{n:03d}" for n in range(10 + 2 * night, 12 + 2 * night)))
+        desk.accept(answers)
+    return desk.judge(answers)
+
+
+def taken_out_and_put_back(desk: Desk, answers: Answers) -> Verdict:
+    """Nine failing cases are taken out, accepted, put back as new ones that fail, accepted; then one more slips."""
+    names = [f"q{n:03d}" for n in range(10, 19)]
+    rows = [row for row in desk.cases if row["id"] in names]
+    desk.accept(without(desk, answers, *names))
+    desk.cases += rows
+    back = answers | dict.fromkeys(names, MISS)
+    assert desk.accept(back).cases["q010"].anchor is not None
+    desk.accept(slipping(back, 1))
+    return desk.judge(back)
+
+
+def new_and_failing_by_and_by(desk: Desk, answers: Answers) -> Verdict:
+    """Eleven new cases fail, which warns: of 251 they are more than twice the tolerance."""
+    new = [f"new{n}" for n in range(11)]
+    for name in new:
+        desk.case(name)
+    desk.accept(answers | dict.fromkeys(new[:10], HIT) | {"new10": MISS})
+    desk.accept(answers | dict.fromkeys(new, MISS), accept_regression=True)
+    return desk.judge(answers)
+
+
+def begun_anew(desk: Desk, answers: Answers) -> Verdict:
+    """The baseline is taken out of the working tree, so that everything is a first baseline."""
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "accepted"]):
+        subprocess.run(["git", *arguments], cwd=desk.folder, check=True, capture_output=True)
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    desk.accept(some(answers, COUNT, MISS), accept_regression=True)
+    return desk.judge(answers)
+
+
+def a_blank_a_night(desk: Desk, answers: Answers) -> Verdict:
+    """Each night two cases slip, are accepted, and get a blank that makes other cases of them."""
+    for night in range(6):
+        for n in range(2 * night, 2 * night + 2):
+            desk.case(f"q{n + 2:03d}", query=f"q{n + 2:03d}? ")
+        desk.accept(slipping(answers, 2 * night + 2), accept_regression=True)
+    return desk.judge(answers)
+
+
 def a_slip_a_night(desk: Desk, answers: Answers) -> Verdict:
     """Each night one more case slips, is looked at and accepted; what was accepted is not forgotten."""
     for night in range(1, 7):
@@ -548,6 +606,16 @@ WAYS: dict[str, tuple[Way, str]] = {
     "one slip more than may be": (lambda d, a: d.judge(slipping(a, 3)), "BLOCK"),
     "a slip a night, each one accepted": (a_slip_a_night, "Refused"),
     "an accepted slip slips on": (a_slip_slips_on, "BLOCK"),
+    "a case reworded that fails as it was": (lambda d, a: reworded(d, a, MISS), "BLOCK"),
+    "a case reworded that slips as it was": (lambda d, a: reworded(d, a, filler("c1", "c2", "c3", "c0")), "WARN"),
+    "a case reworded whose old wording raised": (lambda d, a: reworded(d, a, "raised"), "BLOCK"),
+    "a case reworded whose old wording got nothing": (lambda d, a: reworded(d, a, []), "BLOCK"),
+    "a case reworded that passes in both wordings": (lambda d, a: reworded(d, a, HIT), "WARN"),
+    "failing cases taken out": (taken_out, "Refused"),
+    "failing cases taken out and put back": (taken_out_and_put_back, "Refused"),
+    "new cases that fail, accepted": (new_and_failing_by_and_by, "Refused"),
+    "a baseline begun anew": (begun_anew, "Refused"),
+    "a blank a night": (a_blank_a_night, "Refused"),
     "a baseline accepted ten times with small falls": (ten_small_falls, "Refused"),
     "a cache that says what the model says": (lambda d, a: cache_that_lies(d, a, ""), "PASS"),
     "a cache with the rows' vectors swapped": (lambda d, a: cache_that_lies(d, a, "rows"), "Unmeasured"),
@@ -589,8 +657,8 @@ def test_a_way_to_stay_green_by_accident(name: str, desk: Desk, answers: Answers
     assert (verdict.name, verdict.exit_code) == (expected, EXITS[expected]), said
 
 
-def test_there_are_more_than_thirty() -> None:
-    assert len(WAYS) >= 30
+def test_there_are_a_hundred() -> None:
+    assert len(WAYS) >= 100
 
 
 def test_the_friday_story(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from kbgate.tasks.baseline.files import read_baseline, write_baseline
 from kbgate.tasks.baseline.single_rows import accept_rows
 from kbgate.tasks.comparison.compare import exam_of
-from kbgate.tasks.conclusions import Exam, Verdict
+from kbgate.tasks.conclusions import Evaluation, Exam, Verdict
 from kbgate.tasks.domain import GoldenSet, Index, Inputs, Material, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import InputError, KbgateError, Refused, Unmeasured
 from kbgate.tasks.gate.verdict import judge
@@ -25,7 +26,10 @@ from kbgate.tasks.index.embedding import embed_queries, embed_rows
 from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.index.store import build_rows, ingest, temporary_store
 from kbgate.tasks.metrics import METRICS, figure_at
-from kbgate.tasks.production.promotion import check_verdict
+from kbgate.tasks.production import resolve
+from kbgate.tasks.production.folder import FolderProduction
+from kbgate.tasks.production.pointer import Pointer
+from kbgate.tasks.production.promotion import begin, check_verdict, promote, roll_back
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search
 from kbgate.tasks.retrieval.run import retrieve
 from kbgate.tasks.runs.document import verdict_document
@@ -34,6 +38,8 @@ from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Figure, Hits
 from tests.conftest import edit_text, read_lines, write_lines
 from tests.exams import Desk, filler
+from tests.tasks.production.builds import ROWS, build, fill, opened
+from tests.tasks.production.promoter import evaluation_of
 
 HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
 COUNT = 240
@@ -504,6 +510,65 @@ def linked_model(desk: Desk, answers: Answers, target: str) -> Verdict:
     return desk.judge(answers)
 
 
+def short_candidate(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+    fill(production, late.build, ROWS - 1)
+    promote(production, late, late.exam.clock.now, seen)
+
+
+def pointer_moved_meanwhile(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+    production.move(seen.then("rolled back", seen.previous[0], (), late.exam.clock.now))
+    fill(production, late.build)
+    promote(production, late, late.exam.clock.now, seen)
+
+
+def kept_build_lost_a_row(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+    with opened(production, seen.previous[0].build) as collection:
+        collection.delete(ids=["r0"])
+    roll_back(production, late.exam.suite, "", late.exam.clock.now)
+
+
+def kept_build_says_something_else(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+    with opened(production, seen.previous[0].build) as collection:
+        collection.update(ids=["r0"], metadatas=[{"language": "tr"}])
+    roll_back(production, late.exam.suite, "", late.exam.clock.now)
+
+
+def kept_build_removed(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+    shutil.rmtree(production.place(seen.previous[0].build))
+    roll_back(production, late.exam.suite, "", late.exam.clock.now)
+
+
+def kept_build_nobody_examined(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+    (production.home / "CURRENT").unlink()
+    fill(production, late.build)
+    promote(production, late, late.exam.clock.now, production.read())
+    roll_back(production, late.exam.suite, "", late.exam.clock.now)
+
+
+def pointer_edited(old: str, new: str) -> Harm:
+    def harm(production: FolderProduction, late: Evaluation, seen: Pointer) -> None:
+        edit_text(production.home / "CURRENT", old, new)
+        resolve(production.home)
+
+    return harm
+
+
+def in_production(desk: Desk, harm: Harm) -> Verdict:
+    """Two promotions, and then something goes wrong with the third, or with what is served or kept."""
+    evaluation = evaluation_of(desk.folder / "small")
+    production = FolderProduction(desk.folder / "serving", "desk")
+    for number in (1, 2, 3):
+        named = dataclasses.replace(evaluation, build=build(number, "desk"))
+        seen = begin(production, named.exam.clock.now)
+        if number == 3:
+            harm(production, named, seen)
+            break
+        fill(production, named.build)
+        assert promote(production, named, named.exam.clock.now, seen).promoted
+    return evaluation.verdict
+
+
+Harm = Callable[[FolderProduction, Evaluation, Pointer], None]
 Way = Callable[[Desk, Answers], Verdict]
 FREE = "newly_failing = {ceiling = 1.0}\n"
 WAYS: dict[str, tuple[Way, str]] = {
@@ -633,6 +698,14 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a model behind a link that leads nowhere": (lambda d, a: linked_model(d, a, "nowhere"), "InputError"),
     "a model behind a link that leads back": (lambda d, a: linked_model(d, a, "."), "InputError"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),
+    "a candidate short by a row": (lambda d, a: in_production(d, short_candidate), "Unmeasured"),
+    "a pointer that moved since the exam began": (lambda d, a: in_production(d, pointer_moved_meanwhile), "Unmeasured"),
+    "a rollback to a build that lost a row": (lambda d, a: in_production(d, kept_build_lost_a_row), "Refused"),
+    "a rollback to a build that was changed": (lambda d, a: in_production(d, kept_build_says_something_else), "Refused"),
+    "a rollback to a build that was removed": (lambda d, a: in_production(d, kept_build_removed), "Refused"),
+    "a rollback to a build nobody examined": (lambda d, a: in_production(d, kept_build_nobody_examined), "Refused"),
+    "a place outside of production": (lambda d, a: in_production(d, pointer_edited("versions/", "../")), "Refused"),
+    "a pointer of a newer kbgate": (lambda d, a: in_production(d, pointer_edited('"schema": 2', '"schema": 3')), "Refused"),
 }  # fmt: skip
 EXITS = {"PASS": 0, "WARN": 0, "BLOCK": 1, "INCONCLUSIVE": 3, "ERROR": 4, "InputError": 2, "Refused": 1, "Unmeasured": 4}
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kbgate.tasks.baseline.files import replace_files
 from kbgate.tasks.baseline.rows import CaseRows, case_row, means, scores_by_case
 from kbgate.tasks.comparison.aggregates import aggregates
+from kbgate.tasks.comparison.anchored import reworded, worse
 from kbgate.tasks.conclusions import Evaluation, Exam, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import InputError, Problem, Refused, Unmeasured, did_you_mean
@@ -19,7 +20,7 @@ from kbgate.tasks.git import author
 from kbgate.tasks.metrics import AGGREGATES, figure_of, part_of
 from kbgate.tasks.results import ChangeKind
 from kbgate.tasks.schema import AnchoredCase, BaselineCase, RowAcceptance
-from kbgate.tasks.tables import EPSILON
+from kbgate.tasks.tables import EPSILON, Figure
 
 OPTION = "--accept"
 
@@ -102,7 +103,7 @@ def _refuse_creep(exam: Exam, rows: CaseRows, removed: Mapping[str, AnchoredCase
         part, key = part_of(figure), str(figure)
         worst = part.low if part.higher_is_better else part.high
         since = [
-            *_gains(rows, key, worst),
+            *_gains(rows, figure, worst, reworded(exam.earlier, figure)),
             *(worst - entry.scores[key] for entry in removed.values() if key in entry.scores),
         ]
         if not since:
@@ -116,8 +117,16 @@ def _refuse_creep(exam: Exam, rows: CaseRows, removed: Mapping[str, AnchoredCase
             )
 
 
-def _gains(rows: CaseRows, key: str, worst: float) -> Iterator[float]:
-    """What each row gained since the anchor; a figure it has no longer counts as the worst."""
+def _gains(rows: CaseRows, figure: Figure, worst: float, before: Mapping[str, float]) -> Iterator[float]:
+    """What each row gained since the anchor; a figure it has no longer counts as the worst.
+
+    An edited one counts with the worse of its wordings; `before`: the figure by earlier wording.
+    """
+    part, key = part_of(figure), str(figure)
     for row in rows.values():
-        if row.anchor is not None and key in row.anchor.scores:
-            yield row.scores.get(key, worst) - row.anchor.scores[key]
+        if row.anchor is None or key not in row.anchor.scores:
+            continue
+        value = row.scores.get(key, worst)
+        if row.anchor.hash != row.hash:
+            value = worse(part, value, before.get(row.anchor.hash, worst))
+        yield value - row.anchor.scores[key]

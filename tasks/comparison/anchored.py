@@ -30,14 +30,14 @@ def since_anchor(
     known = {key for _, _, entry in cases for key in entry.scores}
     return {
         figure: _since(figure, suite, golden, [(now, entry) for _, now, entry in cases if str(figure) in entry.scores], new,
-                       scores[figure], _reworded(earlier, figure))
+                       scores[figure], reworded(earlier, figure))
         for figure in scores.figures
         if str(figure) in known
     }  # fmt: skip
 
 
-def _reworded(earlier: Earlier | None, figure: Figure) -> Mapping[str, float]:
-    """A figure by earlier wording, without those whose answer is gone."""
+def reworded(earlier: Earlier | None, figure: Figure) -> Mapping[str, float]:
+    """A figure by the hash of each earlier wording, without those whose answer is gone."""
     values = earlier.scores.of(earlier.run.method)[figure] if earlier else {}
     return {wording: value for wording, value in values.items() if earlier and wording not in earlier.lost}
 
@@ -60,9 +60,9 @@ def _since(
         worst = _worst(part, entry.scores[key])
         value = worst if now is None else _finite(values.get(now), worst)
         if now is not None and golden[now].hash != entry.hash:
-            value = _worse(part, value, _finite(reworded.get(entry.hash), worst))
+            value = worse(part, value, _finite(reworded.get(entry.hash), worst))
         changes.append(value)
-    changes += [_worse(part, _finite(values.get(name), _worst(part, passed)), passed) for name in new]
+    changes += [worse(part, _finite(values.get(name), _worst(part, passed)), passed) for name in new]
     return math.fsum(changes) / (len(then) + len(new))
 
 
@@ -76,7 +76,8 @@ def _worst(part: Part, was: float) -> float:
     return worst if math.isfinite(worst) else was + step
 
 
-def _worse(part: Part, one: float, other: float) -> float:
+def worse(part: Part, one: float, other: float) -> float:
+    """The worse of two values of a figure."""
     return min(one, other) if part.higher_is_better else max(one, other)
 
 

@@ -167,8 +167,8 @@ class Evaluation:
 
     @property
     def summary(self) -> str:
-        """The verdict's reasons, gravest first."""
-        return "; ".join(reason.sentence for reason in self.verdict.reasons)
+        """What speaks against the index, gravest first, without advice."""
+        return "; ".join(reason.sentence for reason in self.verdict.reasons if reason.level != Level.ADVISORY)
 
 
 class Result(Protocol):

@@ -62,7 +62,7 @@ def calibrate(
     material = exam.prepare(inputs, door.home_of())
     cases, settings = inputs.golden.cases, inputs.suite
     vectors = exam.embed(inputs, material, cases, door.home_of())
-    fast, history = select_fast(cases, settings.fast), read_history(door.home_of(), settings.name)
+    fast, history = select_fast(cases, settings.fast, inputs.baseline), read_history(door.home_of(), settings.name)
     as_of = Clock.of(settings, now).as_of
     result = calibration.calibrate(inputs, material, vectors, fast, as_of, history, repeats)
     for line in calibration.lines_of(result):

@@ -32,7 +32,7 @@ def run(
     now, place = door.now(), door.home_of(home)
     inputs = exam.load(stages.load_suite(Path(suite), floors), place)
     cases = inputs.golden.cases
-    asked = select_fast(cases, inputs.suite.fast) if fast else cases
+    asked = select_fast(cases, inputs.suite.fast, inputs.baseline) if fast else cases
     material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.EACH_RUN)
     clock = Clock.at(now) if at_now else Clock.of(inputs.suite, now)
     evaluation = exam.evaluate(inputs, material, asked, place, clock, touched=() if fast else None)

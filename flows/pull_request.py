@@ -1,7 +1,8 @@
 """On each pull request: the fast subset and the cases the change touches, by the target branch's baseline and gates.
 
 A pull request cannot bless its own regression: what counts as red, and what it is compared with, come from `baseline_ref`.
-A red or inconclusive subset is provisional, so the full set decides.
+A subset is provisional: where it is red, inconclusive or too small, or where exact ranking of every case is, the full set
+decides.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from kbgate.flows.publish import publish_pull_request
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.comparison.wordings import edited_cases
+from kbgate.tasks.comparison.wordings import earlier_wordings
 from kbgate.tasks.conclusions import Evaluation, PullRequest
-from kbgate.tasks.domain import Inputs, Material, Sample
-from kbgate.tasks.inputs.subset import select_fast
+from kbgate.tasks.diagnosis.diagnosis import LIMIT
+from kbgate.tasks.domain import Inputs, Material, Mode, Sample
+from kbgate.tasks.errors import counted
+from kbgate.tasks.inputs.subset import least_compared, select_fast
 
 
 def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -> PullRequest:
@@ -31,22 +34,39 @@ def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -
     edits = edits_policy(own, baseline_ref, inputs.baseline)
     material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.EACH_RUN)
     clock = Clock.of(inputs.suite, now)
-    subset = deciding = _subset(inputs, material, place, clock)
-    if subset.exit_code != 0:
-        deciding = exam.evaluate(inputs, material, inputs.golden.cases, place, clock)
-    result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref)
+    subset, deciding, full = examine(inputs, material, place, clock)
+    result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref, full)
     publish_pull_request(result, place)
     return result
 
 
-def _subset(inputs: Inputs, material: Material, home: Path, clock: Clock) -> Evaluation:
-    """The stratified subset, and beside it whatever the change may touch."""
-    cases = inputs.golden.cases
-    fast = select_fast(cases, inputs.suite.fast)
+def examine(
+    inputs: Inputs, material: Material, home: Path, clock: Clock, host: exam.Host | None = None, limit: int = LIMIT
+) -> tuple[Evaluation, Evaluation, str]:
+    """The stratified subset beside whatever the change touches; the evaluation that decides; why that is the full set, or "".
+
+    A subset decides only where it is green, compared enough, and exact ranking of every case is green as well.
+    """
+    cases, baseline = inputs.golden.cases, inputs.baseline
+    reworded = earlier_wordings(cases, baseline, Mode.FULL, inputs.judges_edits)
     vectors = exam.embed(inputs, material, cases, home)
-    touched = (set(stages.touched_cases(inputs, material, vectors, clock.as_of)) | edited_cases(inputs)) - set(fast)
-    asked = {name: case for name, case in cases.items() if name in fast or name in touched}
-    return exam.evaluate(inputs, material, asked, home, clock, touched=tuple(sorted(touched)))
+    then = exam.embed(inputs, material, reworded, home) if reworded else None
+    touched = stages.find_touched(inputs, material, vectors, clock, then)
+    if touched.all:
+        whole = exam.evaluate(inputs, material, cases, home, clock, host=host, limit=limit)
+        return whole, whole, touched.all
+    fast = select_fast(cases, inputs.suite.fast, baseline)
+    beside = tuple(sorted(set(touched.cases) - set(fast)))
+    asked = {name: case for name, case in cases.items() if name in fast or name in beside}
+    subset = exam.evaluate(inputs, material, asked, home, clock, host=host, touched=beside, limit=limit)
+    compared, least = len(set(subset.exam.comparison.common) & set(fast)), least_compared(inputs.suite.fast, baseline)
+    if subset.exit_code != 0:
+        why = f"the fast subset was {subset.name}"
+    elif compared < least:
+        why = f"the fast subset held {counted(compared, 'case')} against the baseline, and {least} are needed"
+    else:
+        return subset, subset, ""
+    return subset, exam.evaluate(inputs, material, cases, home, clock, host=host, limit=limit), why
 
 
 def __getattr__(name: str) -> Any:

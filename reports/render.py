@@ -44,8 +44,7 @@ def render_comment(result: PullRequest, document: VerdictDocument) -> str:
         "first": result.deciding.verdict.headline or "nothing fell beyond what is allowed",
         "ref": result.ref,
         "own": result.own,
-        "escalated": result.deciding is not result.subset,
-        "subset_name": result.subset.name,
+        "full": result.full,
     }
     text: str = _environment().get_template("comment.md.j2").render(context).strip() + "\n"
     if len(text) < COMMENT_LIMIT:

@@ -241,10 +241,12 @@ class PullRequest:
     subset: Evaluation
     """The fast subset and the touched cases."""
     deciding: Evaluation
-    """The full set where the subset was red or inconclusive, otherwise the subset."""
+    """The full set where no subset could decide, otherwise the subset."""
     own: Verdict | None
     """The verdict by the change's own baseline and gates, where it edits either; never decisive."""
     ref: str
+    full: str = ""
+    """Why the full set decided; "" where the subset did."""
 
     @property
     def name(self) -> VerdictName:

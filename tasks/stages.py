@@ -20,7 +20,7 @@ from kbgate.tasks.index import chunking, confirmation, embedding, models, store
 from kbgate.tasks.inputs import cards, checks, golden, suite
 from kbgate.tasks.production import promotion
 from kbgate.tasks.retrieval import run as retrieval
-from kbgate.tasks.runs import arrivals, runfiles
+from kbgate.tasks.runs import runfiles, touched
 
 if TYPE_CHECKING:
     from prefect import Task
@@ -109,5 +109,5 @@ confirm_vectors = stage("embed a sample again", confirmation.confirm, timeout=6 
 diagnose = stage("diagnose", diagnosis.diagnose, timeout=3600)
 judge = stage("judge", gate)
 write_run = stage("write files", runfiles.write_run, retries=1)
-touched_cases = stage("find touched cases", arrivals.touched_cases)
+find_touched = stage("find touched cases", touched.find_touched, timeout=3600)
 promote = stage("move the pointer", promotion.promote)

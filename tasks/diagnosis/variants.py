@@ -18,7 +18,8 @@ from kbgate.tasks.domain import Index, Question
 from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.predicates import matches
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search, lanes_of
-from kbgate.tasks.retrieval.lanes import MARGIN, Eligible, roll_up
+from kbgate.tasks.retrieval.eligible import Eligible
+from kbgate.tasks.retrieval.lanes import MARGIN, roll_up
 from kbgate.tasks.retrieval.lexical import terms
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import NOTHING, Floats, Hits, Mask, Rows, Vectors

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kbgate.tasks.domain import Index, Question
 from kbgate.tasks.retrieval import ScoreKind, Search, retriever
-from kbgate.tasks.retrieval.lanes import Eligible, search_lane
+from kbgate.tasks.retrieval.eligible import eligible_of
+from kbgate.tasks.retrieval.lanes import search_lane
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import Hits
+from kbgate.tasks.tables import Floats, Hits, Mask, Vectors
 
 
 @retriever("exact", scores=ScoreKind.COSINE)
@@ -19,14 +22,18 @@ def exact(index: Index, suite: Suite) -> Search:
 
 def exactly(lane: str, index: Index, suite: Suite) -> Search:
     """The search of every row, as the lane of that name."""
-    ids, eligible = index.rows.ids, Eligible(index.rows)
+    ids, eligible = index.rows.ids, eligible_of(index.rows)
 
     def ask(question: Question, count: int) -> Hits:
         assert question.vector is not None
-        scores = index.vectors @ question.vector
-        places = np.flatnonzero(eligible.rows(question.where))
-        if len(places) > count:
-            places = places[np.argpartition(-scores[places], count - 1)[:count]]
-        return Hits(tuple(ids[place] for place in places), scores[places].astype(float))
+        return nearest(index.vectors @ question.vector, eligible.rows(question.where), ids, count)
 
     return search_lane(lane, index.rows, suite.retrieval.candidates, ask)
+
+
+def nearest(scores: Vectors | Floats, allowed: Mask, ids: Sequence[str], count: int) -> Hits:
+    """The best so many of the rows that are allowed, in no order."""
+    places = np.flatnonzero(allowed)
+    if len(places) > count:
+        places = places[np.argpartition(-scores[places], count - 1)[:count]]
+    return Hits(tuple(ids[place] for place in places.tolist()), scores[places].astype(float))

@@ -10,12 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from kbgate.tasks.domain import Index, Outcome, Predicate, Question, Ranked
-from kbgate.tasks.predicates import matches
-from kbgate.tasks.records import canonical
+from kbgate.tasks.domain import Index, Outcome, Question, Ranked
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, Search
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import NOTHING, Hits, Mask, Rows
+from kbgate.tasks.tables import NOTHING, Hits, Rows
 
 MARGIN = 16
 """Rows asked for beyond the depth, so that a tie at the depth is cut by id and not by chance."""
@@ -25,31 +23,6 @@ _WARM_FROM = 20
 
 Ask = Callable[[Question, int], Hits]
 """Asks one lane for a number of rows."""
-
-
-class Eligible:
-    """Which rows and how many cards satisfy a predicate, by our own evaluator, each predicate evaluated once."""
-
-    def __init__(self, rows: Rows):
-        self._rows = rows
-        self._known: dict[str, tuple[Mask, int]] = {}
-
-    def _look(self, where: Predicate) -> tuple[Mask, int]:
-        key = canonical(where)
-        if key not in self._known:
-            fields = self._rows.fields
-            mask = np.fromiter((not where or matches(where, of_row) for of_row in fields), bool, len(fields))
-            cards = {card for place in np.flatnonzero(mask) for card in self._rows.cards[place]}
-            self._known[key] = (mask, len(cards))
-        return self._known[key]
-
-    def rows(self, where: Predicate) -> Mask:
-        """A boolean per row of the index."""
-        return self._look(where)[0]
-
-    def cards(self, where: Predicate) -> int:
-        """The number of cards that could be found."""
-        return self._look(where)[1]
 
 
 def roll_up(rows: Hits, cards: Mapping[str, Sequence[str]]) -> Hits:
@@ -87,12 +60,12 @@ def search_lanes(name: str, index: Index, suite: Suite) -> Search:
 
     def search(questions: Sequence[Question], k: int) -> list[Ranked]:
         per_lane = [ask(questions, k) for ask in searches]
-        return [_joined(method, answers, suite) for answers in zip(*per_lane, strict=True)]
+        return [joined(method, answers, suite) for answers in zip(*per_lane, strict=True)]
 
     return search
 
 
-def _joined(method: Retriever, answers: Sequence[Ranked], suite: Suite) -> Ranked:
+def joined(method: Retriever, answers: Sequence[Ranked], suite: Suite) -> Ranked:
     """One question's lanes as one answer; a lane that failed fails the question: half a method is not what ships."""
     ms, extended = sum(a.ms for a in answers), any(a.extended for a in answers)
     for answer in answers:

@@ -12,7 +12,8 @@ import numpy as np
 
 from kbgate.tasks.domain import Index, Question
 from kbgate.tasks.retrieval import ScoreKind, Search, retriever
-from kbgate.tasks.retrieval.lanes import Eligible, search_lane
+from kbgate.tasks.retrieval.eligible import eligible_of
+from kbgate.tasks.retrieval.lanes import search_lane
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import NOTHING, Hits
 
@@ -66,7 +67,7 @@ def bm25(index: Index, suite: Suite) -> Search:
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
-    ids, eligible = index.rows.ids, Eligible(index.rows)
+    ids, eligible = index.rows.ids, eligible_of(index.rows)
     corpus = [terms(text, language) for text, language in zip(index.rows.texts, index.rows.languages, strict=True)]
     vocabulary = {term: number for number, term in enumerate(sorted({t for text in corpus for t in text}))}
     model = None

@@ -12,7 +12,9 @@ from kbgate.tasks.predicates import both, in_store_values, valid_at
 from kbgate.tasks.records import canonical
 from kbgate.tasks.results import Answer, Run
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, lanes_of, run_of
-from kbgate.tasks.retrieval.lanes import Eligible, fault
+from kbgate.tasks.retrieval.blocks import search_in_blocks
+from kbgate.tasks.retrieval.eligible import eligible_of
+from kbgate.tasks.retrieval.lanes import fault, joined
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import NOTHING, REFERENCE, Hits, Vectors
 
@@ -33,14 +35,64 @@ def retrieve(suite: Suite, index: Index, cases: Cases, vectors: Vectors, as_of: 
     method = RETRIEVERS[suite.retrieval.method]
     questions = questions_of(cases, vectors, as_of)
     given = method.connect(index, suite)(questions, suite.cuts[-1])
+    searched = {
+        reference: RETRIEVERS[reference].connect(index, suite)(questions, suite.cuts[-1])
+        for reference in dict.fromkeys(lane.reference for lane in lanes_of(method.name) if lane.reference)
+    }
+    return _run(suite, index, cases, questions, given, searched, mode)
+
+
+def ranks_exactly(method: str) -> bool:
+    """Whether what a method does can be worked out from vectors and words alone, without asking the method itself."""
+    part, lanes = RETRIEVERS[method], lanes_of(method)
+    return all(lane.scores in (ScoreKind.COSINE, ScoreKind.BM25) for lane in lanes) and (
+        not part.lanes or part.fuse is not None
+    )
+
+
+def rank_exactly(suite: Suite, index: Index, cases: Cases, vectors: Vectors, as_of: dt.datetime) -> Run:
+    """Every case as the suite's method would rank it with exact search: all questions against all rows, in blocks.
+
+    `index` stands in memory. Only for a method of which `ranks_exactly` holds.
+    """
+    method, k = RETRIEVERS[suite.retrieval.method], suite.cuts[-1]
+    questions, searched, lanes = questions_of(cases, vectors, as_of), {}, []
+    for lane in lanes_of(method.name):
+        cosine = lane.scores == ScoreKind.COSINE
+        search = search_in_blocks(lane.name, index, suite) if cosine else lane.connect(index, suite)
+        lanes.append(search(questions, k))
+        if lane.reference:
+            searched[lane.reference] = [_renamed(answer, lane.name, lane.reference) for answer in lanes[-1]]
+    given = lanes[0]
+    if method.lanes:
+        given = [joined(method, answers, suite) for answers in zip(*lanes, strict=True)]
+    return _run(suite, index, cases, questions, given, searched, Mode.FULL)
+
+
+def _renamed(answer: Ranked, lane: str, reference: str) -> Ranked:
+    """What a lane found exactly, as its reference's answer."""
+    return dataclasses.replace(answer, lanes={reference: answer.lanes.get(lane, NOTHING)})
+
+
+def _run(
+    suite: Suite,
+    index: Index,
+    cases: Cases,
+    questions: Sequence[Question],
+    given: Sequence[Ranked],
+    searched: Mapping[str, Sequence[Ranked]],
+    mode: Mode,
+) -> Run:
+    """The answers held against what an answer has to be, and kept; `searched`: what the exact lanes found, by lane."""
+    method = RETRIEVERS[suite.retrieval.method]
     if len(given) != len(questions):
         raise Unmeasured(f"{method.name} answered {len(given)} of {len(questions)} questions")
-    eligible, cards = Eligible(index.rows), frozenset(card for of_row in index.rows.cards for card in of_row)
+    eligible, cards = eligible_of(index.rows), frozenset(card for of_row in index.rows.cards for card in of_row)
     asked = [
         _above(_checked(answer, method, eligible.cards(question.where), cards, suite), method, suite)
         for answer, question in zip(given, questions, strict=True)
     ]
-    exact = _references(method, index, suite, questions, asked)
+    exact = _references(method, suite, asked, searched)
     lanes: dict[str, dict[str, Hits]] = {}
     answers = {}
     for case, question, answer, reference in zip(cases, questions, asked, exact, strict=True):
@@ -92,15 +144,12 @@ def _checked(answer: Ranked, method: Retriever, eligible: int, cards: frozenset[
 
 
 def _references(
-    method: Retriever, index: Index, suite: Suite, questions: Sequence[Question], answers: Sequence[Ranked]
+    method: Retriever, suite: Suite, answers: Sequence[Ranked], searched: Mapping[str, Sequence[Ranked]]
 ) -> list[Ranked]:
     """For each question, the exact lane beside each approximate one, and the method's ranking had it used them."""
     exact = {lane.name: lane.reference for lane in lanes_of(method.name) if lane.reference}
     if not exact:
-        return [Ranked(Outcome.EMPTY) for _ in questions]
-    searched = {
-        reference: RETRIEVERS[reference].connect(index, suite)(questions, suite.cuts[-1]) for reference in exact.values()
-    }
+        return [Ranked(Outcome.EMPTY) for _ in answers]
     references = []
     for place, answer in enumerate(answers):
         of_question = {reference: searched[reference][place] for reference in exact.values()}

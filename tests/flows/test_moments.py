@@ -162,7 +162,7 @@ def test_lowering_the_gates_and_worsening_retrieval_is_still_a_block(
     assert (verdict["verdict"], verdict["mode"]) == ("BLOCK", "full")
     assert told.startswith("## kbgate: BLOCK: ")
     assert "This change edits its own baseline or gates" in told
-    assert "so the full set decided" in told
+    assert "The full set decided: how cards become rankings is not as it was in the baseline" in told
     assert "| why | cases |" in told
     assert (tmp_path / "summary.md").read_text() == told
 

@@ -10,8 +10,9 @@ from kbgate.tasks import exam
 from kbgate.tasks.domain import Index, Question
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
+from kbgate.tasks.retrieval.eligible import Eligible
 from kbgate.tasks.retrieval.hybrid import fuse
-from kbgate.tasks.retrieval.lanes import Eligible, search_lane, search_lanes
+from kbgate.tasks.retrieval.lanes import search_lane, search_lanes
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Hits
 from tests.parts.school import School

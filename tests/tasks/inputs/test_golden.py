@@ -155,12 +155,12 @@ def test_the_fast_subset_is_stable_stratified_and_keeps_canaries(tmp_path: Path)
         for n in range(count)
     ]  # fmt: skip
     golden = load(tmp_path, *cases).cases
-    fast = select_fast(golden, 30)
+    fast = select_fast(golden, 30, None)
     assert len(fast) == 30
     assert {"golden-en-0", "golden-es-0"} <= set(fast)
     strata = [{(case.kind, case.language) for case in cases.values()} for cases in (fast, golden)]
     assert strata[0] == strata[1]
     shuffled = random.Random(5).sample(sorted(golden), len(golden))
-    assert set(select_fast({name: golden[name] for name in shuffled}, 30)) == set(fast)
-    assert len(select_fast(golden, 500)) == len(golden)
-    assert set(select_fast(golden, 1)) == {"golden-en-0", "golden-es-0"}
+    assert set(select_fast({name: golden[name] for name in shuffled}, 30, None)) == set(fast)
+    assert len(select_fast(golden, 500, None)) == len(golden)
+    assert set(select_fast(golden, 1, None)) == {"golden-en-0", "golden-es-0"}

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from kbgate.tasks.domain import Outcome, Question, Ranked
-from kbgate.tasks.retrieval.lanes import Eligible, each, fault, roll_up, search_lane
+from kbgate.tasks.retrieval.eligible import Eligible
+from kbgate.tasks.retrieval.lanes import each, fault, roll_up, search_lane
 from kbgate.tasks.tables import Hits, Rows
 
 

@@ -19,7 +19,7 @@ from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.inputs.subset import least_compared, select_fast
 from kbgate.tasks.inputs.suite import load_suite
-from tests.conftest import MEDICATION, edit_lines, edit_text, read_lines, write_lines
+from tests.conftest import MEDICATION, edit_lines, read_lines, write_lines
 
 Row = dict[str, Any]
 NOW = dt.datetime(2026, 6, 1, 9, tzinfo=dt.UTC)
@@ -38,7 +38,7 @@ def evaluated(suite: Path, home: Path) -> Evaluation:
 
 
 def places(suite: Path, count: int) -> None:
-    edit_text(suite / "suite.toml", "\n[gates]", f"\n[gates]\n# {count}")
+    """So many places in the subset."""
     lines = [line for line in (suite / "suite.toml").read_text().splitlines() if not line.startswith("fast")]
     (suite / "suite.toml").write_text("\n".join([lines[0], f"fast = {count}", *lines[1:]]) + "\n")
 
@@ -80,9 +80,11 @@ def test_who_is_chosen_follows_the_accepted_name(medication: Path, home: Path) -
 def test_fewer_compared_than_there_are_places_ask_the_full_set(medication: Path, home: Path) -> None:
     rows = [row["id"] for row in read_lines(medication / "baseline.cases.jsonl") if not (row["canary"] or row["tier_gold"])]
     edit_lines(medication / "golden.jsonl", lambda c: None if c["id"] == rows[0] else c)
+    places(medication, 500)
     inputs = exam.load(load_suite(medication), home)
     assert inputs.baseline is not None
-    assert least_compared(50, inputs.baseline) == len(inputs.baseline.cases)
+    assert least_compared(500, inputs.baseline) == len(inputs.baseline.cases)
+    assert least_compared(8, inputs.baseline) == 8
     subset, deciding, why = examined(medication, home)
     assert deciding is not subset or deciding.exam.run.mode == Mode.FULL
     assert "are needed" in why
@@ -186,7 +188,7 @@ def test_whatever_blocks_the_full_set_blocks_the_pull_request(tmp_path: Path, ho
         change = CHANGES[number % len(CHANGES)]
         write_lines(suite / "cards.jsonl", change(cards, cases, pick))
         whole = evaluated(suite, home)
-        subset, deciding, _ = examined(suite, home)
+        _, deciding, _ = examined(suite, home)
         assert whole.exit_code == 0 or deciding.exit_code != 0, (number, change.__name__, whole.summary)
         counts = told.setdefault(change.__name__, [0, 0, 0])
         counts[0 if whole.exit_code else 1 if deciding.exam.run.mode == Mode.FAST else 2] += 1

@@ -7,6 +7,7 @@ decides.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from kbgate.flows import door
 from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish_pull_request
 from kbgate.tasks import exam, stages
-from kbgate.tasks.baseline.review import edits_policy, rejudge, suite_at
+from kbgate.tasks.baseline.behind import behind
+from kbgate.tasks.baseline.checkout import refuse_foreign_files
+from kbgate.tasks.baseline.review import commit_of, edits_policy, rejudge, suite_at, target_suite
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.wordings import earlier_wordings
-from kbgate.tasks.conclusions import Evaluation, PullRequest
+from kbgate.tasks.conclusions import Code, Evaluation, Level, PullRequest, Reason, Verdict, VerdictName
 from kbgate.tasks.diagnosis.diagnosis import LIMIT
 from kbgate.tasks.domain import Inputs, Material, Mode, Sample
 from kbgate.tasks.errors import counted
@@ -29,15 +32,29 @@ def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -
     refuse_foreign_flows()
     now, place = door.now(), door.home_of(home)
     own = stages.load_suite(Path(suite))
+    refuse_foreign_files(own)
     judged_by = suite_at(own, baseline_ref)
     inputs = exam.load(judged_by, place, baseline_ref)
     edits = edits_policy(own, baseline_ref, inputs.baseline)
     material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.EACH_RUN)
     clock = Clock.of(inputs.suite, now)
-    subset, deciding, full = examine(inputs, material, place, clock)
+    missing = behind(own, target_suite(own, baseline_ref), commit_of(own.folder, baseline_ref), baseline_ref)
+    if missing:
+        unjudged = _unjudged(inputs, material, place, clock, missing)
+        subset, deciding, full, edits = unjudged, unjudged, "", False
+    else:
+        subset, deciding, full = examine(inputs, material, place, clock)
     result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref, full)
     publish_pull_request(result, place)
     return result
+
+
+def _unjudged(inputs: Inputs, material: Material, home: Path, clock: Clock, missing: str) -> Evaluation:
+    """The subset of a branch that is behind its target: shown, and not judged, since it lacks what was accepted there."""
+    asked = select_fast(inputs.golden.cases, inputs.suite.fast, inputs.baseline)
+    evaluation = exam.evaluate(inputs, material, asked, home, clock, touched=(), limit=0)
+    reason = Reason("behind", Level.INCONCLUSIVE, missing, code=Code.BEHIND)
+    return dataclasses.replace(evaluation, verdict=Verdict(VerdictName.INCONCLUSIVE, (reason,), Code.BEHIND, provisional=True))
 
 
 def examine(

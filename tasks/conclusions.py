@@ -64,6 +64,7 @@ class Code(StrEnum):
     INCOMPARABLE = "incomparable"
     NO_GATES = "no_gates"
     UNDERPOWERED = "underpowered"
+    BEHIND = "behind"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import subprocess
 from pathlib import Path
 
@@ -40,3 +41,23 @@ def author(folder: Path) -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # a container's user that has no name
         return "unknown"
+
+
+def trouble_of(answer: subprocess.CompletedProcess[bytes]) -> str:
+    """Why git did not do what it was asked, and what to do about it, as half a sentence."""
+    told = answer.stderr.decode(errors="replace").strip()
+    if "dubious ownership" in told:
+        owned = re.search(r"repository at '(.*)'", told)
+        place = owned[1] if owned else "<folder>"
+        sentence = (
+            "belongs to another user, and git reads no such repository (dubious ownership); as its owner nothing is to do"
+        )
+        return f"{sentence}, otherwise: git config --global --add safe.directory {place}"
+    if "not a git repository" in told:
+        return "is in no git repository; change to the checkout of the change first"
+    return f"git says: {told.splitlines()[-1] if told else f'exit {answer.returncode}'}"
+
+
+def is_shallow(folder: Path) -> bool:
+    """Whether a clone holds a part of its history only."""
+    return run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"

@@ -16,7 +16,7 @@ from kbgate.tasks.conclusions import Evaluation, Verdict
 from kbgate.tasks.domain import Baseline, Cards, GoldenSet, Inputs
 from kbgate.tasks.errors import InputError, Problem, Unmeasured
 from kbgate.tasks.gate.verdict import judge
-from kbgate.tasks.git import run_git
+from kbgate.tasks.git import is_shallow, run_git, trouble_of
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.metrics import METRICS, figure_at
@@ -63,17 +63,20 @@ def suite_at(suite: Suite, ref: str) -> Suite:
 
     A commit without a suite.toml has the defaults: a change that brings one brings no gates of its own.
     """
-    if Path(suite.given).is_symlink():
-        raise InputError([Problem(suite.given, 0, "is a link to another suite; name the suite itself")])
     _refuse_itself(suite.folder, ref)
-    shown = _git(suite.folder, ref, FILE)
-    theirs = Suite(folder=suite.folder, name=suite.name)
-    if shown is not None:
-        with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
-            (Path(folder) / FILE).write_bytes(shown)
-            theirs = load_suite(Path(folder))
+    theirs = target_suite(suite, ref)
     kept = {name: getattr(suite, name) for name in _FROM_THE_CHANGE}
     return theirs.model_copy(update={**kept, "kb": suite.kb.model_copy(update={"on_bad_card": theirs.kb.on_bad_card})})
+
+
+def target_suite(suite: Suite, ref: str) -> Suite:
+    """The suite's settings as a commit has them."""
+    shown = _git(suite.folder, ref, FILE)
+    if shown is None:
+        return Suite(folder=suite.folder, name=suite.name)
+    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
+        (Path(folder) / FILE).write_bytes(shown)
+        return load_suite(Path(folder))
 
 
 def edits_policy(suite: Suite, ref: str, theirs: Baseline | None) -> bool:
@@ -110,12 +113,17 @@ def rejudge(suite: Suite, evaluation: Evaluation) -> Verdict:
     return judge(anew)
 
 
-def _commit(folder: Path, ref: str) -> str:
+def commit_of(folder: Path, ref: str) -> str:
     """The one commit a name stands for; `InputError` for none, and for a name that could be two."""
     known = run_git(folder, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
     # An empty name would read what is staged: a change compared with itself.
+    if b"dubious ownership" in known.stderr:
+        raise InputError([Problem(str(folder), 0, trouble_of(known))])
     if not ref or known.returncode != 0:
-        raise InputError([Problem("--ref", 0, f"'{ref}' names no commit here; fetch the target branch first")])
+        fetch = "fetch the target branch first"
+        if is_shallow(folder):
+            fetch = "this clone is shallow: git fetch --unshallow origin, and fetch the target branch"
+        raise InputError([Problem("--ref", 0, f"'{ref}' names no commit here; {fetch}")])
     if b"ambiguous" in known.stderr:
         raise InputError([Problem("--ref", 0, f"'{ref}' is ambiguous here; write refs/remotes/... or a commit's hash")])
     return known.stdout.decode().strip()
@@ -124,14 +132,14 @@ def _commit(folder: Path, ref: str) -> str:
 def _refuse_itself(folder: Path, ref: str) -> None:
     """A change that is compared with itself passes whatever it does."""
     clean = not run_git(folder, "status", "--porcelain", "--", ".").stdout.strip()
-    if clean and _commit(folder, ref) == _commit(folder, "HEAD"):
+    if clean and commit_of(folder, ref) == commit_of(folder, "HEAD"):
         sentence = f"'{ref}' is the commit that is checked out; a change cannot be compared with itself"
         raise InputError([Problem("--baseline-ref", 0, sentence)])
 
 
 def _git(folder: Path, ref: str, name: str) -> bytes | None:
     """A file of a suite's folder as it stands in a commit; None only where that commit is known to have none."""
-    commit = _commit(folder, ref)
+    commit = commit_of(folder, ref)
     listed = run_git(folder, "ls-tree", "--name-only", commit, "--", name)
     if listed.returncode == 0 and not listed.stdout.strip():
         return None

@@ -110,9 +110,15 @@ class Repository:
         self.git("commit", "-qm", message)
 
 
+@pytest.fixture(autouse=True)
+def _in_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose target branch is meant, the working directory says."""
+    (tmp_path / "repo").mkdir()
+    monkeypatch.chdir(tmp_path / "repo")
+
+
 @pytest.fixture
 def repository(tmp_path: Path, quarter: Path) -> Repository:
-    (tmp_path / "repo").mkdir()
     return Repository(tmp_path / "repo", quarter)
 
 
@@ -147,7 +153,6 @@ def test_touched_cases_are_asked_beside_the_subset_and_stay_out_of_its_means(
 def test_lowering_the_gates_and_worsening_retrieval_is_still_a_block(
     kbgate: CLI, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "repo").mkdir()
     repository = Repository(tmp_path / "repo", MEDICATION)
     suite = repository.suite
     edit_text(suite / "suite.toml", "newly_failing = {ceiling = 0, slack = 1}", "newly_failing = {ceiling = 1.0}")
@@ -255,7 +260,6 @@ def test_a_case_taken_out_is_a_warning_at_least(repository: Repository, kbgate: 
 
 
 def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(quarter: Path, tmp_path: Path, kbgate: CLI, home: Path) -> None:
-    (tmp_path / "repo").mkdir()
     repository = Repository(tmp_path / "repo", quarter)
     repository.git("checkout", "-q", "main")
     (repository.suite / "suite.toml").rename(tmp_path / "suite.toml")
@@ -275,7 +279,6 @@ def test_a_suite_that_had_no_settings_is_judged_by_the_defaults(quarter: Path, t
 def test_settings_brought_to_a_collection_without_any_are_flagged(
     quarter: Path, tmp_path: Path, kbgate: CLI, home: Path
 ) -> None:
-    (tmp_path / "repo").mkdir()
     repository = Repository(tmp_path / "repo", quarter)
     repository.git("checkout", "-q", "main")
     text = (repository.suite / "suite.toml").read_text()
@@ -289,6 +292,22 @@ def test_settings_brought_to_a_collection_without_any_are_flagged(
     assert "This change edits its own baseline or gates" in comment(home)
 
 
+def test_a_branch_behind_its_target_is_told_to_merge_and_not_judged(repository: Repository, kbgate: CLI, home: Path) -> None:
+    """What the target accepted since is missing here: a card lost to that is no fall, and no gate was edited."""
+    repository.git("checkout", "-q", "main")
+    edit_lines(repository.suite / "cards.jsonl", lambda c: {**c, "source_url": "x"} if c["id"] == LOST else c)
+    repository.commit("the target moves on")
+    repository.git("checkout", "-q", "change")
+    lose_a_card(repository.suite)
+    repository.commit("and the branch loses a card")
+    assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 3
+    verdict = last_verdict(home)
+    assert (verdict["verdict"], verdict["code"]) == ("INCONCLUSIVE", "behind")
+    assert [reason["check"] for reason in verdict["reasons"]] == ["behind"]
+    assert "merge it first: git merge main" in verdict["reasons"][0]["sentence"]
+    assert "edits its own baseline" not in comment(home)
+
+
 def test_a_change_compared_with_itself_is_refused(repository: Repository, kbgate: CLI) -> None:
     lose_a_card(repository.suite)
     repository.commit("worse")
@@ -298,13 +317,16 @@ def test_a_change_compared_with_itself_is_refused(repository: Repository, kbgate
     assert kbgate("pull-request", repository.suite, "--baseline-ref", "refs/heads/main") == 1
 
 
-def test_what_git_cannot_show_is_not_taken_for_absent(repository: Repository, kbgate: CLI, tmp_path: Path) -> None:
+def test_what_git_cannot_show_is_not_taken_for_absent(
+    repository: Repository, kbgate: CLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     edit_text(repository.suite / "suite.toml", "newly_failing = {ceiling = 0, slack = 1}", "newly_failing = {ceiling = 1.0}")
     repository.commit("lower the bar")
     repository.git("config", "uploadpack.allowFilter", "true")
     partial = tmp_path / "partial"
     clone = ["git", "clone", "-q", "--filter=blob:none", "--branch", "change", f"file://{repository.folder}", str(partial)]
     subprocess.run(clone, check=True, capture_output=True)
+    monkeypatch.chdir(partial)
     repository.folder.rename(tmp_path / "gone")
     assert kbgate("pull-request", partial / "suites" / "medication", "--baseline-ref", "origin/main") == 4
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -115,7 +116,8 @@ class School:
         return self.kbgate(command, self.folder, *arguments)
 
     def pull_request(self) -> int:
-        return self.run("pull-request", "--baseline-ref", "main")
+        with contextlib.chdir(self.root):
+            return self.run("pull-request", "--baseline-ref", "main")
 
     @property
     def verdict(self) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from tests.mutants.stage import DIED, TIMED_OUT, Job, Swapped, pytest_main, run
 from tests.mutants.watch import Ledger, Notice
 
 TESTS = Path("tests/tasks")
+_DECLARED = "tests/tasks/test_declarations.py::"
+"""Reads what modules declare, which is run when they are imported and by no test."""
 _LEARNING = 1800.0
 _LARGE, _HEAPS, _CONTROLS = 8, 4, 5
 _FIRST = 15
@@ -33,9 +35,15 @@ class Knowledge:
     red: dict[str, str] = field(default_factory=dict)
 
     def tests_of(self, mutant: Mutant, inside: frozenset[int]) -> set[str]:
-        """The tests that run a mutant's lines; outside of functions, all that run a function of its file."""
+        """The tests that run a mutant's lines; outside of functions, all that run a function of its file.
+
+        What an import runs concerns those that read declarations, too.
+        """
         of_file = self.by_line.get(mutant.file, {})
-        return set().union(*(of_file.get(line, ()) for line in mutant.lines or inside))
+        tests = set[str]().union(*(of_file.get(line, ()) for line in mutant.lines or inside))
+        if not mutant.lines or "" in tests:
+            tests |= {test for test in self.seconds if test.startswith(_DECLARED)}
+        return tests - {""}
 
 
 def learn(folder: Path, processes: int) -> Knowledge:

@@ -16,8 +16,11 @@ import pytest
 _HEAVY = {"sentence_transformers", "torch"}
 
 
-class Costly(BaseException):
-    """A test wants what no fast test has: a process, a server or the model."""
+class Costly(pytest.fail.Exception):
+    """A test wants what no fast test has: a process, a server or the model.
+
+    One of pytest's own outcomes: no `except Exception` catches it, and pytest takes down what it had set up.
+    """
 
 
 class Ledger:
@@ -59,21 +62,19 @@ class Ledger:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
-        if report.failed and report.when == "setup" and self._costly_in(report.nodeid.partition("::")[0]):
-            # What several tests share failed for all of them when the first one asked for it.
-            self.costly.add(report.nodeid)
         if report.failed:
             self.failed[report.nodeid] = str(report.longrepr)
 
-    def _costly_in(self, file: str) -> bool:
-        return any(test.startswith(f"{file}::") for test in self.costly)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        # What several tests share fails for all of them when the first one asked for it.
+        if call.excinfo is not None and isinstance(call.excinfo.value, Costly):
+            self.costly.add(item.nodeid)
 
     def lines(self) -> dict[str, dict[int, list[str]]]:
-        """By file and line, the tests that ran it."""
+        """By file and line, the tests that ran it; "" among them where it was run outside of any test, by an import."""
         data = self._coverage.get_data()
         return {
-            file: {line: [test for test in tests if test] for line, tests in data.contexts_by_lineno(file).items()}
-            for file in data.measured_files()
+            file: {line: list(tests) for line, tests in data.contexts_by_lineno(file).items()} for file in data.measured_files()
         }
 
 

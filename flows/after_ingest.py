@@ -15,7 +15,8 @@ from kbgate.flows.prefect import as_flow, refuse_foreign_flows
 from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import Evaluation, Judgement
+from kbgate.tasks.conclusions import Evaluation
+from kbgate.tasks.outcomes import Judgement
 from kbgate.tasks.runs.arrivals import announced_ids, arrivals
 from kbgate.tasks.runs.standing import already_judged
 

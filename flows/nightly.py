@@ -8,9 +8,10 @@ from typing import Any
 from kbgate.flows import door, evaluate
 from kbgate.flows.prefect import as_flow, call
 from kbgate.flows.publish import publish_night
-from kbgate.tasks.conclusions import Night, NightlyRow, VerdictName
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.inputs.suite import find_suites
+from kbgate.tasks.outcomes import Night, NightlyRow
 from kbgate.tasks.runs.runfiles import summarise
 
 

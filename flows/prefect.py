@@ -12,8 +12,9 @@ from functools import wraps
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kbgate.tasks.conclusions import Result, VerdictName
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.outcomes import Result
 from kbgate.tasks.secret import withheld
 from kbgate.tasks.stages import in_flow_run
 

@@ -20,9 +20,10 @@ from kbgate.flows.publish import publish
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.files import may_be_accepted, write_baseline
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import Evaluation, Promotion
+from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.domain import Sample
 from kbgate.tasks.errors import InputError, Problem, Undecided, counted, named
+from kbgate.tasks.outcomes import Promotion
 from kbgate.tasks.production.places import candidate, drop, open_production
 from kbgate.tasks.production.pointer import Production
 from kbgate.tasks.production.promotion import begin

@@ -10,8 +10,9 @@ from pathlib import Path
 from kbgate.flows.prefect import refuse_foreign_flows
 from kbgate.reports.render import render_comment, render_markdown
 from kbgate.tasks import stages
-from kbgate.tasks.conclusions import Evaluation, Night, PullRequest
+from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.labels import review_of
+from kbgate.tasks.outcomes import Night, PullRequest
 from kbgate.tasks.records import append_line
 from kbgate.tasks.runs.archive import keep_cards
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document

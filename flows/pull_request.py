@@ -20,11 +20,12 @@ from kbgate.tasks.baseline.checkout import refuse_foreign_files
 from kbgate.tasks.baseline.review import commit_of, edits_policy, rejudge, suite_at, target_suite
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.wordings import earlier_wordings
-from kbgate.tasks.conclusions import Code, Evaluation, Level, PullRequest, Reason, Verdict, VerdictName
+from kbgate.tasks.conclusions import Code, Evaluation, Level, Reason, Verdict, VerdictName
 from kbgate.tasks.diagnosis.diagnosis import LIMIT
 from kbgate.tasks.domain import Inputs, Material, Mode, Sample
 from kbgate.tasks.errors import counted
 from kbgate.tasks.inputs.subset import least_compared, select_fast
+from kbgate.tasks.outcomes import PullRequest
 
 
 def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -> PullRequest:

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kbgate.tasks.conclusions import Evaluation, Result, VerdictName
+from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.outcomes import Result
 from kbgate.tasks.tables import Figure
 
 _COLOURS = {

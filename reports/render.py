@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbgate.reports.view import view
-from kbgate.tasks.conclusions import Evaluation, PullRequest
+from kbgate.tasks.conclusions import Evaluation
+from kbgate.tasks.outcomes import PullRequest
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.parts import FigurePart
 

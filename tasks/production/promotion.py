@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from kbgate.tasks.conclusions import Evaluation, Level, Promotion
+from kbgate.tasks.conclusions import Evaluation, Level
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import Overtaken, Refused, Unmeasured, did_you_mean
 from kbgate.tasks.index.store import is_server
+from kbgate.tasks.outcomes import Promotion
 from kbgate.tasks.production.audit import note, record
 from kbgate.tasks.production.contents import contents_of, count_of, verify
 from kbgate.tasks.production.folder import VERSIONS

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
-from kbgate.tasks.conclusions import Evaluation, NightlyRow, Result
+from kbgate.tasks.conclusions import Evaluation
+from kbgate.tasks.outcomes import NightlyRow, Result
 from kbgate.tasks.records import digest, write_text
 from kbgate.tasks.results import Placement, Run
 from kbgate.tasks.runs.authentication import authenticated

@@ -13,13 +13,14 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import Judgement, VerdictName
+from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.domain import Inputs, Material, Mode
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.gate.age import is_too_old
 from kbgate.tasks.gate.allowances import in_force
 from kbgate.tasks.index.fingerprint import kb_fingerprint, pipeline_of
 from kbgate.tasks.index.provenance import provenance_of
+from kbgate.tasks.outcomes import Judgement
 from kbgate.tasks.predicates import valid_cards
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.history import read_history

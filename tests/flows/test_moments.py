@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from kbgate.reports.render import COMMENT_LIMIT, render_comment
-from kbgate.tasks.conclusions import PullRequest
+from kbgate.tasks.outcomes import PullRequest
 from kbgate.tasks.runs.document import verdict_document
 from tests.conftest import MEDICATION, edit_lines, edit_text, last_report, last_verdict, read_lines
 from tests.exams import Desk, filler

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from kbgate.tasks.conclusions import Evaluation, Promotion, VerdictName
+from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.errors import InputError, Overtaken, Refused, Unmeasured
 from kbgate.tasks.index.store import Collection
+from kbgate.tasks.outcomes import Promotion
 from kbgate.tasks.production.contents import contents_of, verify
 from kbgate.tasks.production.folder import FolderProduction
 from kbgate.tasks.production.pointer import Pointer, Target

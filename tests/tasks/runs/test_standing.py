@@ -16,8 +16,9 @@ from kbgate.flows import after_ingest, door, evaluate
 from kbgate.tasks import exam
 from kbgate.tasks.baseline.files import write_baseline
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.conclusions import Evaluation, Judgement, VerdictName
+from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.inputs.suite import load_suite
+from kbgate.tasks.outcomes import Judgement
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.runfiles import seal_of, text_of
 from kbgate.tasks.runs.standing import already_judged

@@ -31,7 +31,7 @@ def faq(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kbgate: CLI) -> Path:
     words = ("vpn", "leave", "badge")
     write_lines(suite / "cards.jsonl", [{"id": word, "text": f"All there is to know of the {word}."} for word in words])
     write_lines(suite / "golden.jsonl", [{"id": f"q-{word}", "query": word, "must_cite_one_of": [word]} for word in words])
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(suite.parent)
     monkeypatch.setenv("KBGATE_HOME", str(tmp_path / "kept"))
     assert kbgate("baseline", "update", suite, "--reason", "first") == 0
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
@@ -62,6 +62,7 @@ def test_flows_keep_their_things_where_commands_of_their_environment_do(
         # An ingest that changed nothing has nothing to keep.
         assert name == "after_ingest" or len(list((tmp_path / "kept").rglob("*"))) > before, name
         assert {path.name for path in tmp_path.iterdir()} == {"repo", "kept"}, name
+        assert not (faq.parent / ".kbgate").exists(), name
     first, second = promote.run(str(faq)).served, promote.run(str(faq)).served
     capsys.readouterr()
     assert kbgate("status", faq) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,10 @@ Edit = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
 @pytest.fixture
-def suite(medication: Path, home: Path) -> Path:
-    """The bundled suite, its cards kept as a run would keep them."""
+def suite(tmp_path: Path, home: Path) -> Path:
+    """The bundled suite with all of its questions, its cards kept as a run would keep them."""
     keep_cards(home, "medication", load_cards(load_suite(MEDICATION)).cards)
-    return medication
+    return Path(shutil.copytree(MEDICATION, tmp_path / "medication"))
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ def judge(exam: Exam) -> Verdict:
     return Verdict(VerdictName.PASS, tuple(reasons))
 
 
-def _order(reason: Reason) -> tuple[int, int, str, str]:
+def _order(reason: Reason) -> tuple[int, int, str]:
+    """Gravest first; a check's own sentences stay in the order in which it says them."""
     place = CHECKS[reason.check].place if reason.check in CHECKS else LAST
-    return reason.level.gravity, place, reason.check, reason.sentence
+    return reason.level.gravity, place, reason.check

@@ -147,3 +147,18 @@ def test_a_case_that_is_a_canary_by_now_slips_no_more(desk: Desk) -> None:
     desk.accept(rankings(60, 1))
     desk.case("q000", canary=True)
     assert said(desk.judge(rankings(60, 1))) == ["critical: 1 case newly failing: q000"]
+
+
+def test_cases_that_fail_are_told_before_cases_that_slipped(desk: Desk) -> None:
+    """Two slips block as ten failing cases do; the first line is of what is worse, not of what is first in the alphabet."""
+    desk.gates = "contract = {tolerance = 1.0}\nnewly_failing = {ceiling = 0, slack = 1, slips = 0}\n"
+    for n in range(20):
+        desk.case(f"q{n:02d}")
+    rankings = {f"q{n:02d}": filler("c0") for n in range(20)}
+    desk.accept(rankings)
+    slipped, failing = filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
+    changed = {f"q{n:02d}": slipped for n in range(2)} | {f"q{n:02d}": failing for n in range(5, 9)}
+    sentences = [reason.sentence for reason in desk.judge({**rankings, **changed}).reasons if reason.level == "critical"]
+    assert [sentence.split(":")[0] for sentence in sentences] == [
+        "4 cases newly failing", "2 cases slipped just below rank 3, 0 may",
+    ]  # fmt: skip

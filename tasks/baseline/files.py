@@ -36,7 +36,7 @@ from kbgate.tasks.comparison.aggregates import aggregates
 from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, BaselineOlder, InputError, Problem, Refused, Unmeasured
-from kbgate.tasks.identity import identity_of, new_lineage
+from kbgate.tasks.identity import folder_of, new_lineage
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, Anchor, BaselineCard, BaselineCase, BaselineSummary, Digests, Means
 from kbgate.tasks.settings import Suite
@@ -153,20 +153,26 @@ def _agree(baseline: Baseline) -> Digests:
     return digests
 
 
+def refuse_incomplete(evaluation: Evaluation, what: str) -> None:
+    """Raise where a run is not full and complete: `what` it would give is then not known. `Unmeasured` for an ERROR."""
+    if evaluation.exam.run.mode != Mode.FULL:
+        raise Refused(f"{what} comes from a full run, never from the fast subset")
+    if evaluation.verdict.name == VerdictName.ERROR:
+        raise Unmeasured(f"there is nothing to accept: {evaluation.verdict.reasons[0].sentence}")
+    for reason in evaluation.verdict.reasons:
+        if reason.check in ("completeness", "finite"):
+            raise Refused(f"the run is not complete: {reason.sentence}")
+
+
 def may_be_accepted(evaluation: Evaluation, accept_regression: bool, anchor: bool = False) -> None:
     """Raise `Refused` unless the run may become the baseline: full, complete, and green or knowingly accepted.
 
     A run that could not be compared is not known to be no regression, so it is accepted knowingly or not at all; only where
     there is no baseline yet is there nothing to regress from.
     """
-    verdict, run = evaluation.verdict, evaluation.exam.run
-    if run.mode != Mode.FULL:
-        raise Refused("a baseline comes from a full run, never from the fast subset")
-    if verdict.name == VerdictName.ERROR:
-        raise Unmeasured(f"there is nothing to accept: {verdict.reasons[0].sentence}")
+    refuse_incomplete(evaluation, "a baseline")
+    verdict = evaluation.verdict
     for reason in verdict.reasons:
-        if reason.check in ("completeness", "finite"):
-            raise Refused(f"the run is not complete: {reason.sentence}")
         if reason.check == "vanished_gold":
             raise Refused(f"{reason.sentence}; give these cases another gold, or remove them, and then accept")
         if reason.level == Level.INCONCLUSIVE and reason.code not in (Code.NO_BASELINE, Code.INCOMPARABLE):
@@ -191,12 +197,11 @@ def write_baseline(evaluation: Evaluation, reason: str, accept_regression: bool,
     exam, fingerprints = evaluation.exam, evaluation.fingerprints
     cases = case_rows(evaluation, anchor or exam.baseline is None, accept_regression)
     cards = card_rows(exam.kb.cards, exam.suite.kb.filterable)
-    identity = identity_of(exam.suite, exam.baseline)
     summary = BaselineSummary(
         schema=SCHEMA,
-        suite=identity.suite,
-        lineage=identity.lineage or new_lineage(),
-        folder=identity.folder,
+        suite=exam.suite.name,
+        lineage=(exam.baseline.summary.lineage if exam.baseline else "") or new_lineage(),
+        folder=folder_of(exam.suite),
         accepted=acceptance(evaluation, reason, accept_regression),
         top_k=exam.suite.top_k,
         unit=exam.suite.unit,

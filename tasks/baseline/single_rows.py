@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 
-from kbgate.tasks.baseline.files import replace_files
+from kbgate.tasks.baseline.files import refuse_incomplete, replace_files
 from kbgate.tasks.baseline.rows import CaseRows, case_row, means, scores_by_case
 from kbgate.tasks.comparison.aggregates import aggregates
 from kbgate.tasks.comparison.anchored import reworded, worse
-from kbgate.tasks.conclusions import Evaluation, Exam, VerdictName
-from kbgate.tasks.domain import Baseline, Mode
-from kbgate.tasks.errors import InputError, Problem, Refused, Unmeasured, did_you_mean
+from kbgate.tasks.conclusions import Evaluation, Exam
+from kbgate.tasks.domain import Baseline
+from kbgate.tasks.errors import InputError, Problem, Refused, did_you_mean
 from kbgate.tasks.git import author
 from kbgate.tasks.metrics import AGGREGATES, figure_of, part_of
 from kbgate.tasks.results import ChangeKind
@@ -55,14 +55,8 @@ def accept_rows(evaluation: Evaluation, accepted: Sequence[str], reason: str) ->
 
 def _refuse_run(evaluation: Evaluation, accepted: Sequence[str]) -> None:
     """A row comes from a run that could have become the baseline but for what it lost."""
-    exam, verdict = evaluation.exam, evaluation.verdict
-    if exam.run.mode != Mode.FULL:
-        raise Refused("a row comes from a full run, never from the fast subset")
-    if verdict.name == VerdictName.ERROR:
-        raise Unmeasured(f"there is nothing to accept: {verdict.reasons[0].sentence}")
-    for reason in verdict.reasons:
-        if reason.check in ("completeness", "finite"):
-            raise Refused(f"the run is not complete: {reason.sentence}")
+    exam = evaluation.exam
+    refuse_incomplete(evaluation, "a row")
     if exam.comparison.incomparable:
         sentence = f"rows of this run are no rows of that baseline: {exam.comparison.incomparable[0]}"
         raise Refused(f"{sentence}; accept the whole run, or none of it")

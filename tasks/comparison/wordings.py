@@ -30,11 +30,11 @@ def earlier_wordings(golden: Cases, baseline: Baseline | None, mode: Mode, judge
     for _, now, entry in anchored_cases(baseline, golden) if mode == Mode.FULL else ():
         if now is not None and golden[now].hash != entry.hash and entry.asked is not None:
             asked[entry.hash] = entry.asked
-    return {wording: _case(wording, asked[wording]) for wording in sorted(asked)}
+    return {wording: case_of(wording, asked[wording]) for wording in sorted(asked)}
 
 
-def _case(wording: str, asked: Asked) -> Case:
-    """A wording as a case that bears its own hash as a name."""
+def case_of(wording: str, asked: Asked) -> Case:
+    """A wording as a case that bears its own content hash as a name, to be asked again as it was asked then."""
     return Case(
         id=wording,
         query=asked.query,

@@ -139,6 +139,16 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
+def write_suite(folder: Path, method: str, texts: dict[str, str]) -> Path:
+    """A small suite in a folder of its name: a card a text, and the text itself as the question it answers."""
+    folder.mkdir(parents=True)
+    write_lines(folder / "cards.jsonl", [{"id": name, "title": name, "text": text} for name, text in texts.items()])
+    write_lines(folder / "golden.jsonl", [{"id": name, "query": text, "expected": [name]} for name, text in texts.items()])
+    settings = f'top_k = 1\nk_values = [1]\n[retrieval]\nmethod = "{method}"\n[kb]\npath = "cards.jsonl"\n'
+    (folder / "suite.toml").write_text(f'name = "{folder.name}"\n{settings}')
+    return folder
+
+
 def edit_lines(path: Path, edit: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Rewrite a JSONL file row by row; a row that becomes None is removed."""
     write_lines(path, [row for row in map(edit, read_lines(path)) if row is not None])

@@ -17,11 +17,10 @@ from kbgate.tasks.errors import InputError, Refused
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.runfiles import digests_of, seal_of, text_of
 from kbgate.tasks.runs.verification import read_unbroken
-from tests.conftest import edit_lines, write_lines
+from tests.conftest import edit_lines, write_suite
 
 CLI = Callable[..., int]
 KEY = "correct horse battery staple"
-SUITE = 'name = "words"\ntop_k = 1\nk_values = [1]\n[retrieval]\nmethod = "bm25"\n[kb]\npath = "cards.jsonl"\n'
 TEXTS = ("take tablets with food", "no alcohol", "never drive tired", "keep vials cold", "leave a missed dose out")
 UNSURE = "index fingerprint, build and time are not authenticated"
 
@@ -32,15 +31,7 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from kbgate.flows.__main__ import run
 
     place = tmp_path_factory.mktemp("accepted")
-    suite = place / "words"
-    suite.mkdir()
-    names = [f"c{n}" for n in range(len(TEXTS))]
-    write_lines(suite / "cards.jsonl", [{"id": name, "text": text} for name, text in zip(names, TEXTS, strict=True)])
-    write_lines(
-        suite / "golden.jsonl",
-        [{"id": name, "query": text, "expected": [name]} for name, text in zip(names, TEXTS, strict=True)],
-    )
-    (suite / "suite.toml").write_text(SUITE)
+    suite = write_suite(place / "words", "bm25", {f"c{n}": text for n, text in enumerate(TEXTS)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KBGATE_HOME", str(place / "home"))
         assert run(["baseline", "update", str(suite), "--reason", "first"]) == 0

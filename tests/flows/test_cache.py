@@ -18,7 +18,7 @@ from kbgate.tasks.clock import Clock
 from kbgate.tasks.errors import Unmeasured
 from kbgate.tasks.index.vectors import VectorCache
 from kbgate.tasks.inputs.suite import load_suite
-from tests.conftest import write_lines
+from tests.conftest import write_suite
 
 CLI = Callable[..., int]
 CARDS = {
@@ -28,7 +28,6 @@ CARDS = {
     "fridge": "Keep the vials in the fridge, never in the freezer.",
     "missed": "If you miss a dose, leave it out and take the next one as usual.",
 }
-SUITE = 'name = "tablets"\ntop_k = 1\nk_values = [1]\n[retrieval]\nmethod = "dense"\n[kb]\npath = "cards.jsonl"\n'
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +36,7 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from kbgate.flows.__main__ import run
 
     place = tmp_path_factory.mktemp("accepted")
-    folder = place / "tablets"
-    folder.mkdir()
-    write_lines(folder / "cards.jsonl", [{"id": name, "title": name, "text": text} for name, text in CARDS.items()])
-    write_lines(folder / "golden.jsonl", [{"id": name, "query": text, "expected": [name]} for name, text in CARDS.items()])
-    (folder / "suite.toml").write_text(SUITE)
+    folder = write_suite(place / "tablets", "dense", CARDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KBGATE_HOME", str(place / "home"))
         assert run(["baseline", "update", str(folder), "--reason", "first"]) == 0

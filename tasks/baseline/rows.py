@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from kbgate.tasks.baseline.anchor import anchored_now, carried_over
 from kbgate.tasks.baseline.wording import asked_of
 from kbgate.tasks.comparison.aggregates import best_cosine
-from kbgate.tasks.conclusions import Code, Evaluation, Exam
+from kbgate.tasks.conclusions import Code, Evaluation, Exam, Level
 from kbgate.tasks.domain import Card, Cards
 from kbgate.tasks.metrics import AGGREGATES, METRICS, Part, part_of
 from kbgate.tasks.records import as_json, canonical, digest, parse_json
@@ -40,12 +40,13 @@ def means(cases: CaseRows) -> Means:
 def acceptance(evaluation: Evaluation, reason: str, accept_regression: bool) -> Acceptance:
     """Who accepts a run, and in spite of what."""
     failing = sorted(_changed(evaluation, ChangeKind.NEWLY_FAILING, ChangeKind.SLIPPED))
+    against = [r for r in evaluation.verdict.reasons if r.level != Level.ADVISORY and r.code != Code.NO_BASELINE]
     return Acceptance(
         on=evaluation.started.date(),
         reason=reason.strip(),
         verdict=evaluation.verdict.name.value,
         accepted_regression=failing if accept_regression else [],
-        in_spite_of=[r.sentence for r in evaluation.verdict.reasons if r.code != Code.NO_BASELINE],
+        in_spite_of=[reason.sentence for reason in against],
     )
 
 

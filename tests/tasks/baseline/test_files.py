@@ -168,6 +168,14 @@ def test_a_regression_is_accepted_only_knowingly_and_leaves_its_reason(desk: Des
     assert desk.judge(worse).name == VerdictName.PASS
 
 
+@pytest.mark.parametrize(("level", "kept"), [("advisory", 0), ("supporting", 1)])
+def test_advice_is_nothing_that_a_run_is_accepted_in_spite_of(level: str, kept: int, desk: Desk) -> None:
+    desk.gates += f'ndcg = {{floor = 0.99, level = "{level}"}}\n'
+    rankings = three(desk)
+    assert any(reason.level == level and "ndcg" in reason.sentence for reason in desk.judge(rankings).reasons)
+    assert len(desk.accept(rankings).summary.accepted.in_spite_of) == kept
+
+
 def test_never_from_the_subset_nor_from_an_incomplete_run_nor_without_a_reason(desk: Desk) -> None:
     rankings = three(desk)
     with pytest.raises(Refused, match="never from the fast subset"):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
+from kbgate.tasks.unfinished import refuse_unfinished
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -92,16 +93,22 @@ def parse_json(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def read_text(path: Path) -> str:
-    """A UTF-8 file, with or without a byte order mark, whatever its line ends."""
+def read_text(path: Path, name: str = "") -> str:
+    """A UTF-8 file, with or without a byte order mark, whatever its line ends; errors tell it by `name`.
+
+    What git left unfinished is refused: a pointer where the file should be, the markers of a merge.
+    """
+    name = name or path.name
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError([Problem(path.name, 0, f"not found in {path.parent}")]) from None
+        raise InputError([Problem(name, 0, f"not found in {path.parent}")]) from None
     except UnicodeDecodeError as error:
-        raise InputError([Problem(path.name, 0, f"is not UTF-8 (byte {error.start}); save it as UTF-8")]) from None
+        raise InputError([Problem(name, 0, f"is not UTF-8 (byte {error.start}); save it as UTF-8")]) from None
     except OSError as error:
-        raise InputError([Problem(path.name, 0, f"cannot be read: {error.strerror}")]) from None
+        raise InputError([Problem(name, 0, f"cannot be read: {error.strerror}")]) from None
+    refuse_unfinished(name, text)
+    return text
 
 
 def read_jsonl(path: Path) -> tuple[list[Record], list[Problem]]:

@@ -40,6 +40,7 @@ from kbgate.tasks.identity import folder_of, new_lineage
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, Anchor, BaselineCard, BaselineCase, BaselineSummary, Digests, Means
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.unfinished import refuse_pointer
 
 SCHEMA = 3
 _MIGRATED = 2
@@ -124,6 +125,7 @@ def _read_rows(path: Path, model: type[Row]) -> dict[str, Row]:
 def _read_cards(folder: Path, present: list[str]) -> dict[str, BaselineCard]:
     if CARDS in present:
         return _read_rows(folder / CARDS, BaselineCard)
+    refuse_pointer(folder / CARDS_PARQUET)
     try:
         rows = [card_of_columns(row) for row in pq.read_table(folder / CARDS_PARQUET).to_pylist()]
     except ValidationError as error:

@@ -32,6 +32,7 @@ from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.records import as_json, digest, parse_json, problems_of, read_jsonl, read_text
 from kbgate.tasks.schema import BaselineCase, BaselineSummary
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.unfinished import refuse_pointer
 
 Old = dict[str, JsonValue]
 OLD_SCHEMA = 2
@@ -108,6 +109,7 @@ def _lines(path: Path) -> list[Old]:
 
 
 def _columns(path: Path) -> list[Old]:
+    refuse_pointer(path)
     try:
         return _sorted(pq.read_table(path).to_pylist())
     except (OSError, pa.ArrowException) as error:

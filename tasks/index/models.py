@@ -12,6 +12,7 @@ from kbgate.tasks.domain import Model
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.records import digest
 from kbgate.tasks.settings import DEFAULT_MODEL, Suite
+from kbgate.tasks.unfinished import refuse_pointer
 
 DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the default model's model.safetensors. Its weights come in a package of a third party: trust them, not it."""
@@ -25,7 +26,7 @@ def identify_model(suite: Suite) -> Model:
     """Find the suite's model and hash what shapes its vectors; raises `InputError` where it cannot be reached."""
     name = suite.embedding.model
     folder = _find(name, suite.folder)
-    hashes = {path.relative_to(folder).as_posix(): _sha256(path) for path in _files(folder)}
+    hashes = {path.relative_to(folder).as_posix(): _sha256(path, folder) for path in _files(folder)}
     if not any(path.endswith(".safetensors") for path in hashes):
         raise InputError([model_problem(f"'{name}' has no .safetensors weights in {folder}; other formats can execute code")])
     if name == DEFAULT_MODEL and hashes.get("model.safetensors") != DEFAULT_WEIGHTS:
@@ -76,7 +77,8 @@ def _shapes_vectors(path: Path) -> bool:
     return path.suffix not in _SHAPES_NO_VECTOR and not path.name.startswith(".")
 
 
-def _sha256(path: Path) -> str:
+def _sha256(path: Path, folder: Path) -> str:
+    refuse_pointer(path, f"embedding.model: {path.relative_to(folder).as_posix()}")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.records import Record, clean, read_jsonl, read_table, read_text
 from kbgate.tasks.registry import Registry, first_line
+from kbgate.tasks.unfinished import refuse_pointer
 
 Reading = tuple[list[Record], list[Problem]]
 """Records, and a problem for each line that is none."""
@@ -99,6 +100,7 @@ def read_parquet(path: Path, root: Path) -> Reading:
     """One card a row; what is null in a row is left out."""
     import pyarrow.parquet as pq
 
+    refuse_pointer(path)
     try:
         rows = pq.read_table(path).to_pylist()
     except (OSError, ValueError) as error:
@@ -119,7 +121,7 @@ def read_parquet(path: Path, root: Path) -> Reading:
 def read_document(path: Path, root: Path) -> Reading:
     """A Markdown or text file: front matter gives fields, the path gives the id, the first heading the title."""
     name = path.relative_to(root).as_posix()
-    text = read_text(path)
+    text = read_text(path, name)
     fields, text = _front_matter(name, text)
     heading = next((line.lstrip("#").strip() for line in text.split("\n") if line.startswith("#")), "")
     defaults = {"id": name.rsplit(".", 1)[0], "title": heading}

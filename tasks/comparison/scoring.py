@@ -98,6 +98,7 @@ class Judge:
             repeats=self._repeats(ranking),
             refuses=self._suite.retrieval.min_similarity is not None,
             pass_mark=self._suite.pass_mark,
+            noise_ceiling=self._suite.acceptance.noise_ceiling(len(groups)) if self._suite.acceptance else None,
         )
         return judged if case.right_filter is None else self._beside_the_right_filter(case, judged)
 

@@ -18,6 +18,7 @@ LEAST = 3
 """Failures below which nothing is called a pattern."""
 MOST = 0.8
 """Share of the failures that must have something in common, while at most half of all cases have it."""
+LOOSE = "descriptions that could stand on any card"
 RUNS, DECLINE = 5, 0.01
 """A decline is slow when so many runs in a row fell, by so much together, without one large step."""
 
@@ -111,10 +112,27 @@ def last_ingest(exam: Exam, findings: Findings, history: History) -> Iterable[Si
 @pattern("generic")
 def generic(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
     """Answers are found, and much else with them."""
+    stands = _noise_that_stands(exam)
+    if stands:
+        yield Sign(stands, LOOSE, len(exam.asked), 0.0)
+        return
     recall, noise = (exam.comparison.figure(exam.run.method, Figure(name, exam.suite.top_k)) for name in ("recall", "noise"))
     if recall.delta is not None and noise.delta is not None and recall.delta > -EPSILON and noise.delta > 0.02:
         sentence = f"{recall.figure} holds while {noise.figure} rose by {noise.delta:.3f}"
-        yield Sign(sentence, "descriptions that could stand on any card", len(exam.asked), 0.0)
+        yield Sign(sentence, LOOSE, len(exam.asked), 0.0)
+
+
+def _noise_that_stands(exam: Exam) -> str:
+    """That the answers are found and too many of them among more noise than was calibrated, whatever the baseline had."""
+    demands, scores = exam.suite.acceptance, exam.scores.of(exam.run.method)
+    if demands is None or demands.calibrated is None:
+        return ""
+    failing, noisy = (list(scores[Figure(name, exam.suite.top_k)].values()) for name in ("failing", "noisy"))
+    green = bool(failing) and sum(failing) <= demands.failing_share * len(failing) + EPSILON
+    if not green or not noisy or sum(noisy) <= demands.noisy_share * len(noisy) + EPSILON:
+        return ""
+    found = f"{len(failing) - int(sum(failing))} of {len(failing)} questions find their answer"
+    return f"{found}, {int(sum(noisy))} of {len(noisy)} among more noise than was calibrated"
 
 
 @pattern("decline")

@@ -15,7 +15,7 @@ from kbgate.tasks.tables import EPSILON
 
 @check("acceptance", level=GATED, excusable=True)
 def acceptance(exam: Exam) -> Iterator[Reason]:
-    """Quality, failing share and noise over every case asked keep what [acceptance] demands; no tier-gold case fails."""
+    """Quality, failing and noisy share of all cases asked keep what [acceptance] demands; no tier-gold case fails."""
     demands = exam.suite.acceptance
     if demands is None:
         return
@@ -39,7 +39,7 @@ def acceptance(exam: Exam) -> Iterator[Reason]:
     if unexplained:
         sentence = f"{counted(len(unexplained), 'failing case')} without a proven cause or an allowance: {named(unexplained)}"
         yield Reason("acceptance", Level.SUPPORTING, sentence, tuple(unexplained))
-    yield from _noise(demands, list(_values(exam, "noise").values()), n)
+    yield from _noise(exam, demands, n)
 
 
 def _values(exam: Exam, metric: str) -> dict[str, float]:
@@ -54,12 +54,17 @@ def _curated(exam: Exam) -> set[str]:
     return now | {row.id for row in accepted if row.tier_gold}
 
 
-def _noise(demands: Acceptance, values: list[float], n: int) -> Iterator[Reason]:
-    """What stands beside the answers, where it is more than is allowed, or was not measured."""
-    mean = sum(values) / len(values) if values else None
-    if mean is not None and mean <= demands.noise + EPSILON:
+def _noise(exam: Exam, demands: Acceptance, n: int) -> Iterator[Reason]:
+    """Beside how many answers more stands than their ceiling allows, where these are too many, or none was measured."""
+    noises, noisy = _values(exam, "noise"), _values(exam, "noisy")
+    above = sorted(case for case, value in noisy.items() if value > 0)
+    if noisy and len(above) / len(noisy) <= demands.noisy_share + EPSILON:
         return
-    measured = f"noise is {mean:.3f}, {demands.noise:g} is allowed" if mean is not None else "noise was not measured"
-    why = "" if demands.calibrated else " (advice: [acceptance] calibrated is not set)"
+    measured = "noise was not measured"
+    if noisy:
+        share = f"{counted(len(above), 'question')} of {len(noisy)} above the ceiling on noise"
+        mean = sum(noises.values()) / len(noises)
+        measured = f"{share}, a share of {demands.noisy_share:g} is allowed: {named(above)}; mean noise {mean:.3f}"
+    why = "" if demands.calibrated else " (advice: [acceptance] calibrated is not set; kbgate calibrate proposes it)"
     level = Level(demands.level) if demands.calibrated else Level.ADVISORY
-    yield Reason("acceptance", level, f"{measured}, n = {len(values)} of {n}{why}")
+    yield Reason("acceptance", level, f"{measured}, n = {len(noisy)} of {n}{why}", tuple(above))

@@ -14,7 +14,7 @@ from kbgate.tasks.retrieval import RETRIEVERS
 from kbgate.tasks.settings import FILE, GATED_COUNTS, Gate, Suite
 from kbgate.tasks.tables import Figure
 
-ACCEPTED = ("quality", "failing", "noise")
+ACCEPTED = ("quality", "failing", "noise", "noisy")
 """Metrics that [acceptance] judges."""
 
 

@@ -57,6 +57,8 @@ class Judged:
     """Whether the suite has a `min_similarity`, below which nothing is answered."""
     pass_mark: float = 0.9
     """The contract below which the suite calls a case failing."""
+    noise_ceiling: float | None = None
+    """The most noise the suite calls healthy where an answer needs so many cards; None where [acceptance] is not written."""
 
     @property
     def has_gold(self) -> bool:

@@ -43,6 +43,18 @@ def noise(case: Judged, k: int) -> float | None:
     return sum(of[card] < threshold for card in top) / k
 
 
+@metric("noisy", source="kbgate's supply contract", higher_is_better=False, judges_gold=False, monotone=False, stored=False)
+def noisy(case: Judged, k: int) -> float | None:
+    """1 if the noise is above its [acceptance] ceiling, else 0; its mean is the share of such questions.
+
+    A mean of the noise itself hides them: half of the questions may stand far above a ceiling that the mean keeps.
+    """
+    share = noise.compute(case, k)
+    if share is None or case.noise_ceiling is None:
+        return None
+    return float(round(share, DIGITS) > case.noise_ceiling + EPSILON)
+
+
 @metric(
     "unjudged_above_gold",
     source="kbgate: label review",

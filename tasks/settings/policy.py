@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -75,6 +76,8 @@ class Calibrated(Section):
     """The run it is of."""
     date: dt.date
     """Its day."""
+    noise: Mapping[Annotated[int, Field(ge=1, strict=False)], Share] = {}
+    """By how many cards an answer needs: the most noise of a healthy question; `noise` holds for every other number."""
 
 
 class Acceptance(Section):
@@ -85,11 +88,17 @@ class Acceptance(Section):
     failing_share: Share = 0.05
     """The most cases that may fail, each with a proven cause or an allowance, none with a tier-gold answer."""
     noise: Share = 0.30
-    """The most mean noise."""
+    """The most noise of one question, where `calibrated` says nothing else."""
+    noisy_share: Share = 0.05
+    """The most questions whose noise may be above their ceiling."""
     calibrated: Calibrated | None = None
     """Without it noise is advice: a single gold at rank 1 of 10 has a noise of 0.9."""
     level: GateLevel = "critical"
     """critical blocks, supporting warns, advisory is only told."""
+
+    def noise_ceiling(self, needed: int) -> float:
+        """The most noise of a question whose answer needs so many cards."""
+        return self.calibrated.noise.get(needed, self.noise) if self.calibrated else self.noise
 
 
 class BaselineSettings(Section):

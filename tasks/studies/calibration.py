@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import math
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from kbgate.tasks.index.embedding import embed_rows, time_queries
 from kbgate.tasks.index.store import ingest, temporary_store
 from kbgate.tasks.metrics import part_of
 from kbgate.tasks.metrics.latency import P95_FROM, P99_FROM
+from kbgate.tasks.results import Scores
 from kbgate.tasks.retrieval.run import retrieve
 from kbgate.tasks.runs.history import HistoryLine
 from kbgate.tasks.settings import Suite
@@ -37,7 +39,7 @@ DEVIATIONS = (0.01, 0.05, 0.1)
 MARGIN = 0.02
 """How far below the lower bound of the observed mean a floor is proposed."""
 HEALTHY = 0.95
-"""Share of the healthy cases whose noise is below the proposed ceiling."""
+"""Share of the healthy cases whose noise is at or below the proposed ceiling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,9 @@ class Calibration:
     """By standard deviation of per-case noise: share of nights that each critical check blocks, and any of them."""
     floors: Mapping[str, float]
     tolerances: Mapping[str, float]
-    noise_ceiling: float | None
-    """95th percentile of noise over the cases whose contract is 1; None where there is none."""
+    noise_ceilings: Mapping[str, float]
+    """By how many cards an answer needs: what the noise of 95 % of such cases does not exceed where all are found; empty
+    where every answer needs one, whose noise only says at which rank it stands."""
     detectable: Mapping[str, Mapping[str, float]]
     """By set (full, fast) and check: the smallest fall that blocks in 80 % of such golden sets."""
     embedding_ms: Mapping[str, float]
@@ -75,7 +78,8 @@ def calibrate(
     """Examine the same thing `repeats` times more and say what its figures are worth; `history`: the suite's runs."""
     suite, cases = inputs.suite, inputs.golden.cases
     draw = np.random.default_rng(SEED)
-    first, *others = [_examined(inputs, material, vectors, as_of, draw if n else None) for n in range(repeats + 1)]
+    examined = [_examined(inputs, material, vectors, as_of, draw if n else None) for n in range(repeats + 1)]
+    first, *others = [scores.of(suite.retrieval.method) for scores in examined]
     contract = Figure("contract", suite.top_k)
     base, mark = Column.of(first, contract), suite.pass_mark - EPSILON
     columns = {figure: Column.of(first, figure) for figure in critical_tolerances(suite)}
@@ -90,7 +94,7 @@ def calibrate(
         false_alarms=_false_alarms(suite, cases, first, others, {contract: base, **gated}),
         floors={str(figure): round(floor, 3) for figure, floor in floors.items() if part_of(figure).higher_is_better},
         tolerances={str(figure): round(max(2 * band.get(figure, 0.0), 0.005), 3) for figure in gated},
-        noise_ceiling=_noise_ceiling(suite, first, base),
+        noise_ceilings=noise_ceilings(suite, examined[0]),
         detectable={
             name: detectable(suite, len({clusters[case] for case in base.cases if case in asked}))
             for name, asked in (("full", cases), ("fast", fast))
@@ -117,7 +121,7 @@ def _false_alarms(
 
 def _examined(
     inputs: Inputs, material: Material, vectors: Vectors, as_of: dt.datetime, draw: np.random.Generator | None
-) -> LaneScores:
+) -> Scores:
     """One examination; with `draw`, of an index built in another order, some of its rows embedded anew."""
     suite, row_vectors = inputs.suite, material.vectors
     order = np.arange(len(material.rows))
@@ -130,7 +134,7 @@ def _examined(
         ingest(suite, _taken(material.rows, order.tolist()), row_vectors[order], store, "calibration")
         index = Index(material.rows, row_vectors, store, "calibration")
         run = retrieve(suite, index, inputs.golden.cases, vectors, as_of, Mode.FULL)
-    return score(suite, inputs.kb, inputs.golden.cases, run).of(suite.retrieval.method)
+    return score(suite, inputs.kb, inputs.golden.cases, run)
 
 
 def _taken(rows: Rows, places: Sequence[int]) -> Rows:
@@ -174,10 +178,19 @@ def _flips(other: Column, base: Column, mark: float) -> int:
     return int(((other.as_in(base) >= mark) != (base.values >= mark)).sum())
 
 
-def _noise_ceiling(suite: Suite, scores: LaneScores, base: Column) -> float | None:
-    healthy = {case for case, value in zip(base.cases, base.values.tolist(), strict=True) if value >= 1 - EPSILON}
-    noise = [value for case, value in sorted(scores[Figure("noise", suite.top_k)].items()) if case in healthy]
-    return float(np.quantile(noise, HEALTHY)) if noise else None
+def noise_ceilings(suite: Suite, scores: Scores) -> dict[str, float]:
+    """By how many cards an answer needs, the noise that 95 % of the healthy cases do not exceed, rounded up."""
+    noise = scores.of(suite.retrieval.method)[Figure("noise", suite.top_k)]
+    needed = {place.case: len(place.groups) for place in scores.placements.values() if place.groups}
+    if set(needed.values()) <= {1}:
+        return {}
+    # Noise is defined where every group is in the top k: a case that has any is healthy.
+    healthy = {number: [value for case, value in noise.items() if needed[case] == number] for number in needed.values()}
+    return {
+        str(number): math.ceil(round(float(np.quantile(values, HEALTHY, method="higher")) * 1000, 3)) / 1000
+        for number, values in sorted(healthy.items())
+        if values
+    }
 
 
 def embedding_times(suite: Suite, material: Material, cases: Cases) -> dict[str, float]:
@@ -229,8 +242,13 @@ def lines_of(calibration: Calibration) -> list[str]:
     for key, tolerance in calibration.tolerances.items():
         floor = f"floor = {calibration.floors[key]:g}, " if key in calibration.floors else ""
         lines.append(f"proposed for {key}: {floor}tolerance = {tolerance:g}")
-    if calibration.noise_ceiling is not None:
-        lines.append(f"proposed noise ceiling (95 % of the healthy cases are below): {calibration.noise_ceiling:.2f}")
+    ceilings = ", ".join(f"{number} = {ceiling:g}" for number, ceiling in calibration.noise_ceilings.items())
+    lines.append(
+        f"proposed for [acceptance] calibrated, by how many cards an answer needs (95 % of the healthy ones keep it): "
+        f"noise = {{{ceilings}}}"
+        if ceilings
+        else "no ceiling on noise is proposed: every answer needs one card, and its noise only says at which rank it stands"
+    )
     times = dict(calibration.embedding_ms)
     n = times.pop("n")
     if times:

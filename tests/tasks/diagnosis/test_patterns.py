@@ -162,6 +162,29 @@ def test_answers_found_among_more_noise(desk: Desk) -> None:
     assert "generic" not in names(desk.exam({f"q{n}": filler("c0") if n else filler("c1", "c2", "c3") for n in range(4)}), [])
 
 
+CALIBRATED = '[acceptance]\ncalibrated = {run = "r", date = 2026-05-01, noise = {1 = 0.5}}\n'
+
+
+@pytest.mark.parametrize(
+    ("settings", "noisy", "failing", "expected"),
+    [(CALIBRATED, 2, 0, True), (CALIBRATED, 1, 0, False), ("[acceptance]\n", 20, 0, False), ("", 20, 0, False),
+     (CALIBRATED, 2, 1, True), (CALIBRATED, 2, 2, False)],
+)  # fmt: skip
+def test_noise_that_stands_is_told_though_it_did_not_rise(
+    settings: str, noisy: int, failing: int, expected: bool, desk: Desk
+) -> None:
+    """As it was accepted: above what was calibrated for more than one in twenty, while their answers are found."""
+    desk.settings += settings
+    for n in range(20):
+        desk.case(f"q{n:02d}")
+    late, missed = filler("c1", "c2", "c0"), filler("c1", "c2", "c3", "c4", "c0")
+    answers = {f"q{n:02d}": filler("c0") if n < noisy else missed if n >= 20 - failing else late for n in range(20)}
+    desk.accept(answers, accept_regression=True)
+    told = names(desk.exam(answers), []).get("generic")
+    found = f"{20 - failing} of 20 questions find their answer, {noisy} of {20 - failing} among more noise than was calibrated"
+    assert told == (found if expected else None)
+
+
 def test_the_pattern_that_explains_most_stands_first_and_noise_explains_no_failure(desk: Desk) -> None:
     """Four newly failing of one domain among cases whose noise rose: the domain has a share, the noise has none."""
     for n in range(12):

@@ -94,7 +94,44 @@ def test_failing_cases_without_a_cause_are_told_until_an_allowance_excuses_them(
 def test_noise_is_advice_until_it_is_calibrated(more: str, level: str, desk: Desk) -> None:
     """One gold at rank 1 of 3: two thirds stand below it."""
     (sentence,) = demanded(desk, f"quality = 0.0\nfailing_share = 1.0\nnoise = 0.6\n{more}", 0)
-    assert sentence.startswith(f"{level}: noise is 0.667, 0.6 is allowed, n = 20 of 20")
+    assert sentence.startswith(f"{level}: 20 questions of 20 above the ceiling on noise, a share of 0.05 is allowed: q00, ")
+    assert "mean noise 0.667, n = 20 of 20" in sentence
+
+
+CALIBRATED = 'quality = 0.0\nfailing_share = 1.0\ncalibrated = {run = "r", date = 2026-05-01, noise = {'
+LATE = filler("c1", "c2", "c0")
+"""No noise: the one gold is the last of three."""
+
+
+@pytest.mark.parametrize(("noisy", "share", "speaks"), [(1, "0.05", False), (2, "0.05", True), (2, "0.1", False)])
+def test_noise_is_judged_question_by_question(noisy: int, share: str, speaks: bool, desk: Desk) -> None:
+    """The mean stays far below the ceiling: two of twenty questions with a noise of two thirds have one of 0.067."""
+    rankings = accepted(desk, 20)
+    desk.settings += f"[acceptance]\nnoisy_share = {share}\n{CALIBRATED}1 = 0.5}}}}\n"
+    sentences = said(desk.judge({name: HIT if n < noisy else LATE for n, name in enumerate(rankings)}), "acceptance")
+    told = "critical: 2 questions of 20 above the ceiling on noise, a share of 0.05 is allowed: q00, q01"
+    assert sentences == ([f"{told}; mean noise 0.067, n = 20 of 20"] if speaks else [])
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "above"),
+    [("1 = 0.7, 2 = 0.4", ""), ("1 = 0.6, 2 = 0.4", "one"), ("1 = 0.7, 2 = 0.3", "two"), ("1 = 0.7", "two"), ("", "one, two")],
+)
+def test_the_ceiling_on_noise_is_that_of_so_many_golds(ceilings: str, above: str, desk: Desk) -> None:
+    """At rank 1 of 3 one gold has two thirds, two at ranks 1 and 2 have one; 0.3 for what calibration does not name."""
+    desk.case("one")
+    desk.case("two", expected=["c0", "c1"])
+    desk.settings += f"[acceptance]\nnoisy_share = 0.0\n{CALIBRATED}{ceilings}}}}}\n"
+    sentences = said(desk.judge({"one": HIT, "two": filler("c0", "c1")}), "acceptance")
+    assert [s.partition(": ")[2].partition("allowed: ")[2].partition(";")[0] for s in sentences] == ([above] if above else [])
+
+
+def test_noise_that_was_not_measured_is_not_green(desk: Desk) -> None:
+    """No question finds its answer: there is no noise to speak of, and nothing that keeps a ceiling."""
+    rankings = accepted(desk, 3)
+    desk.settings += f"[acceptance]\n{CALIBRATED}1 = 0.5}}}}\n"
+    sentences = said(desk.judge(dict.fromkeys(rankings, MISS)), "acceptance")
+    assert "critical: noise was not measured, n = 0 of 3" in sentences
 
 
 # ---------------------------------------------------------------- of how many

@@ -274,6 +274,16 @@ def acceptance(desk: Desk, answers: Answers, text: str, failing: int) -> Verdict
     return desk.judge(some(answers, failing + 2, MISS) | {"q000": HIT, "q001": filler("c0", "c9")})
 
 
+def noise_that_a_mean_hides(desk: Desk, answers: Answers) -> Verdict:
+    """Half of the questions at 0.667, half at 0: the mean is 0.333."""
+    last = filler("c1", "c2", "c0")
+    halves = {case: given if case == "q001" or n % 2 else last for n, (case, given) in enumerate(answers.items())}
+    calibrated = 'noise = 0.4\ncalibrated = {run = "r", date = 2026-05-01}'
+    desk.settings += f"[acceptance]\n{calibrated}\n"
+    desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 1.0}"
+    return desk.judge(halves)
+
+
 def searched(desk: Desk, answers: Answers, fault: str, cases: int) -> Verdict:
     """The exam of a retriever that spoils what it answers to the first cases, checked as every retriever's answers are."""
     exam = desk.exam(answers)
@@ -650,6 +660,10 @@ WAYS: dict[str, tuple[Way, str]] = {
         lambda d, a: gates(d, a, 'contract = {tolerance = 0.5}\n"contract@3" = {floor = 0.1}'), "InputError"),
     "quality below what is demanded": (lambda d, a: acceptance(d, a, "quality = 0.99", 10), "BLOCK"),
     "more failing than allowed": (lambda d, a: acceptance(d, a, "quality = 0.5\nfailing_share = 0.01", 10), "BLOCK"),
+    "noise beside half of the questions, its mean below the ceiling": (noise_that_a_mean_hides, "BLOCK"),
+    "noise that is not calibrated": (lambda d, a: acceptance(d, a, "noise = 0.1", 0), "PASS"),
+    "noise above what was calibrated for another number of golds": (
+        lambda d, a: acceptance(d, a, 'noise = 0.1\ncalibrated = {run = "", date = 2026-05-01, noise = {2 = 1}}', 0), "BLOCK"),
     "failing cases nobody explained": (lambda d, a: acceptance(d, a, "quality = 0.5", 10), "WARN"),
     **{
         f"a retriever: {fault}, for {'one case' if cases == 1 else 'all'}": (

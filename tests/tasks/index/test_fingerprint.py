@@ -77,7 +77,7 @@ def test_every_line_of_a_policy_is_in_its_fingerprint() -> None:
         ({"gates": {"ndcg@5": Gate(tolerance=0.1), "newly_failing": Gate(ceiling=0)}}, {"ndcg"}),
         ({"floors": {"recall": 0.5}}, {"recall"}),
         ({"slice": (Slice(by="language", metric="mrr", tolerance=0.1),)}, {"mrr"}),
-        ({"acceptance": Acceptance()}, {"quality", "failing", "noise"}),
+        ({"acceptance": Acceptance()}, {"quality", "failing", "noise", "noisy"}),
     ],
 )
 def test_a_version_counts_where_its_metric_is_judged(line: dict[str, Any], metrics: set[str]) -> None:

@@ -45,6 +45,14 @@ def test_noise_is_what_scores_below_the_worst_needed_card(
     assert METRICS["noise"].compute(Judged(tuple(ranking), golds, {"a": 1.0}, scores=scores or ()), 10) == expected
 
 
+@pytest.mark.parametrize(("ceiling", "expected"), [(None, None), (0.6, 1.0), (0.7, 0.0), (0.75, 0.0)])
+def test_noisy_is_noise_above_the_suites_ceiling(ceiling: float | None, expected: float | None) -> None:
+    """The gold at rank 3 of 10 has a noise of 0.7; where no ceiling is written, none is kept."""
+    case = Judged(tuple("abcdefghij"), (frozenset("c"),), {"c": 1.0}, noise_ceiling=ceiling)
+    assert METRICS["noisy"].compute(case, 10) == expected
+    assert METRICS["noisy"].compute(Judged(("a",), (frozenset("z"),), {"z": 1.0}, noise_ceiling=ceiling), 10) is None
+
+
 def test_unjudged_cards_above_the_gold() -> None:
     case = Judged(("x", "r", "y", "a"), (frozenset({"a"}),), {"a": 2.0, "r": 1.0})
     assert METRICS["unjudged_above_gold"].compute(case, 5) == 2.0

@@ -20,7 +20,7 @@ from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.results import Scores
 from kbgate.tasks.runs.history import SCHEMA, HistoryLine
 from kbgate.tasks.schema import Counts, Fingerprints
-from kbgate.tasks.studies.calibration import agreement
+from kbgate.tasks.studies.calibration import agreement, noise_ceilings
 from kbgate.tasks.studies.nights import detectable, false_alarms
 from kbgate.tasks.tables import REFERENCE, Figure, Floats, LaneScores
 from tests.conftest import MEDICATION, edit_text
@@ -138,6 +138,27 @@ def test_the_agreement_of_fast_and_full() -> None:
     assert agreement(history) == (2, 1)
 
 
+def test_noise_is_proposed_by_how_many_cards_an_answer_needs(desk: Desk) -> None:
+    """At least 95 of 100 keep what is proposed, also where k is not a divisor of 1,000 and a third is rounded."""
+    rankings = {}
+    for n in range(60):
+        golds = ["c0", "c1"] if n % 2 else ["c0"]
+        desk.case(f"q{n:02d}", expected=golds)
+        rankings[f"q{n:02d}"] = MISS if n > 55 else filler("c2", *golds) if n > 1 else filler(*golds)
+    desk.case("hidden", expected=["c0", "c1", "c2"], entitled={"language": "xx"})
+    desk.case("moon", kind="no_match")
+    exam = desk.exam({**rankings, "hidden": [], "moon": []})
+    assert noise_ceilings(exam.suite, exam.scores) == {"1": 0.334, "2": 0.0}
+
+
+def test_no_ceiling_on_noise_is_proposed_where_every_case_has_one_gold(desk: Desk) -> None:
+    """0.667 at rank 1 of 3, 0 at rank 3: the better the ranking, the more noise."""
+    for n in range(20):
+        desk.case(f"q{n:02d}")
+    exam = desk.exam({f"q{n:02d}": HIT for n in range(20)})
+    assert noise_ceilings(exam.suite, exam.scores) == {}
+
+
 @pytest.mark.slow
 def test_calibrate_says_what_a_verdict_is_worth_and_writes_nothing(
     medication: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
@@ -147,7 +168,7 @@ def test_calibrate_says_what_a_verdict_is_worth_and_writes_nothing(
     shown = capsys.readouterr().out
     assert "0 cases changed sides" in shown
     assert "false alarms as observed: contract@5 0.0 %, newly_failing 0.0 %, canaries 0.0 %, any 0.0 %" in shown
-    assert "proposed noise ceiling" in shown
+    assert "(95 % of the healthy ones keep it): noise = {1 = 0.8, 2 = 0.6}" in shown
     assert re.search(r"one question takes to embed: p50 \d+\.\d ms, p95 .*, p99 .* \(n = 200\)", shown)
     assert {file.name for file in medication.iterdir()} == before
 

@@ -19,6 +19,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+# Before numpy is imported: a test computes little at a time, and threads that wait for each other cost more than they do.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ.pop("PREFECT_API_URL", None)
 os.environ.pop("KBGATE_KEY", None)
 

@@ -58,10 +58,13 @@ def ingested(
 def pull_request(
     suite: SuiteFolder,
     baseline_ref: Annotated[str, typer.Option("--baseline-ref", help="The target branch, such as origin/main.")],
+    merged: Annotated[
+        bool, typer.Option("--merged", help="Examine what git makes of the change and its target; nothing is checked out.")
+    ] = False,
     re_embed: ReEmbed = False,
 ) -> int:
     """Examine a checked-out change by the target branch's baseline and gates; writes comment.md."""
-    given = {"suite": str(suite), "baseline_ref": baseline_ref, "re_embed": re_embed}
+    given = {"suite": str(suite), "baseline_ref": baseline_ref, "re_embed": re_embed, "merged": merged}
     result = call(pull_requests, pull_requests.run, **given)
     print_result(result)
     print(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)

@@ -35,7 +35,8 @@ def publish(evaluation: Evaluation, home: Path, comment: str = "") -> None:
     report = render_markdown(evaluation, document)
     more = {**review_of(evaluation), **({COMMENT: comment} if comment else {})}
     stages.write_run(evaluation, document, report, more)
-    append_history(home, document)
+    if evaluation.provenance.merged is None:  # what nobody merged yet is no state of the suite that others follow
+        append_history(home, document)
     keep_cards(home, evaluation.exam.suite.name, evaluation.exam.kb.cards)
     if stages.in_flow_run():
         _shown(lambda: _show(document, report))

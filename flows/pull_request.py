@@ -8,6 +8,7 @@ decides.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kbgate.flows.publish import publish_pull_request
 from kbgate.tasks import exam, stages
 from kbgate.tasks.baseline.behind import behind
 from kbgate.tasks.baseline.checkout import refuse_foreign_files
+from kbgate.tasks.baseline.merge import merge_with
 from kbgate.tasks.baseline.review import commit_of, edits_policy, rejudge, suite_at, target_suite
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.wordings import earlier_wordings
@@ -26,27 +28,55 @@ from kbgate.tasks.domain import Inputs, Material, Mode, Sample
 from kbgate.tasks.errors import counted
 from kbgate.tasks.inputs.subset import least_compared, select_fast
 from kbgate.tasks.outcomes import PullRequest
+from kbgate.tasks.schema import Commit, Merged
+from kbgate.tasks.settings import Suite
 
 
-def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False) -> PullRequest:
-    """Evaluate a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report."""
+def run(suite: str, baseline_ref: str, home: str = "", re_embed: bool = False, merged: bool = False) -> PullRequest:
+    """Evaluate a checked-out change against `baseline_ref`; writes comment.md beside the deciding run's report.
+
+    `merged`: what git makes of the change and `baseline_ref` is examined, without a checkout of it.
+    """
     refuse_foreign_flows()
-    now, place = door.now(), door.home_of(home)
+    now, place, sample = door.now(), door.home_of(home), Sample.ALL if re_embed else Sample.EACH_RUN
     own = stages.load_suite(Path(suite))
     refuse_foreign_files(own)
-    judged_by = suite_at(own, baseline_ref)
-    inputs = exam.load(judged_by, place, baseline_ref)
-    edits = edits_policy(own, baseline_ref, inputs.baseline)
-    material = exam.prepare(inputs, place, Sample.ALL if re_embed else Sample.EACH_RUN)
+    if not merged:
+        missing = behind(own, target_suite(own, baseline_ref), commit_of(own.folder, baseline_ref), baseline_ref)
+        return _published(_judged(own, baseline_ref, missing, place, now, sample), place)
+    with merge_with(own, baseline_ref) as merge:
+        if merge.conflict:
+            return _published(_judged(own, baseline_ref, merge.conflict, place, now, sample), place)
+        result = _judged(merge.suite, merge.commits.target, "", place, now, sample)
+        return _published(_of_a_merge(dataclasses.replace(result, ref=baseline_ref), merge.commits), place)
+
+
+def _judged(own: Suite, ref: str, missing: str, home: Path, now: dt.datetime, sample: Sample) -> PullRequest:
+    """A change judged by what `ref` has; shown only, and not judged, where it lacks something (`missing`: a sentence)."""
+    judged_by = suite_at(own, ref)
+    inputs = exam.load(judged_by, home, ref)
+    edits = edits_policy(own, ref, inputs.baseline)
+    material = exam.prepare(inputs, home, sample)
     clock = Clock.of(inputs.suite, now)
-    missing = behind(own, target_suite(own, baseline_ref), commit_of(own.folder, baseline_ref), baseline_ref)
     if missing:
-        unjudged = _unjudged(inputs, material, place, clock, missing)
-        subset, deciding, full, edits = unjudged, unjudged, "", False
-    else:
-        subset, deciding, full = examine(inputs, material, place, clock)
-    result = PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, baseline_ref, full)
-    publish_pull_request(result, place)
+        unjudged = _unjudged(inputs, material, home, clock, missing)
+        return PullRequest(unjudged, unjudged, None, ref)
+    subset, deciding, full = examine(inputs, material, home, clock)
+    return PullRequest(subset, deciding, rejudge(own, deciding) if edits else None, ref, full)
+
+
+def _of_a_merge(result: PullRequest, commits: Merged) -> PullRequest:
+    """A result that says it is of a merge, so that nobody takes it for one of what is checked out."""
+
+    def marked(evaluation: Evaluation) -> Evaluation:
+        where = {"commit": Commit(hash=commits.change, dirty=False), "merged": commits}
+        return dataclasses.replace(evaluation, provenance=evaluation.provenance.model_copy(update=where))
+
+    return dataclasses.replace(result, subset=marked(result.subset), deciding=marked(result.deciding))
+
+
+def _published(result: PullRequest, home: Path) -> PullRequest:
+    publish_pull_request(result, home)
     return result
 
 

@@ -98,9 +98,11 @@ class PullRequest:
 
     @property
     def summary(self) -> str:
-        """The deciding reasons, and that the change edits what it is judged by."""
+        """The deciding reasons, that the change edits what it is judged by, and where a merge was examined, of what."""
         edits = f"the change edits its own baseline or gates; judged by those of {self.ref}" if self.own else ""
-        return "; ".join(part for part in (self.deciding.summary, edits) if part)
+        pair = self.deciding.provenance.merged
+        merge = f"examined: the merge of {pair.change[:10]} with {self.ref} ({pair.target[:10]})" if pair else ""
+        return "; ".join(part for part in (self.deciding.summary, edits, merge) if part)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

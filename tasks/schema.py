@@ -101,6 +101,17 @@ class Commit(Document):
     dirty: bool
 
 
+class Merged(Document):
+    """A tree that nobody has checked out: what git makes of two commits."""
+
+    target: str
+    """The commit of the target branch."""
+    change: str
+    """The commit that was checked out."""
+    tree: str
+    """What `git merge-tree --write-tree` makes of them."""
+
+
 class Provenance(Document):
     """Where figures come from."""
 
@@ -108,6 +119,8 @@ class Provenance(Document):
     versions: dict[str, str]
     """Of the libraries that shape figures."""
     commit: Commit | None
+    merged: Merged | None = Field(default=None, exclude_if=lambda value: value is None)
+    """What was examined where it was not the checkout."""
     settings: str = ""
     """Digest of how cards become rankings, whatever the cards."""
     pipeline: dict[str, dict[str, JsonValue]] = {}

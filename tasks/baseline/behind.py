@@ -7,11 +7,10 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from kbgate.tasks.baseline.files import FILES
+from kbgate.tasks.baseline.checkout import input_paths
 from kbgate.tasks.errors import InputError, Problem, named
 from kbgate.tasks.git import is_shallow, run_git, trouble_of
-from kbgate.tasks.inputs import golden
-from kbgate.tasks.settings import FILE, Suite
+from kbgate.tasks.settings import Suite
 
 
 def behind(suite: Suite, theirs: Suite, target: str, ref: str) -> str:
@@ -21,10 +20,10 @@ def behind(suite: Suite, theirs: Suite, target: str, ref: str) -> str:
     in the target is not missing there, however it came.
     """
     folder = suite.folder
-    differs = set(_changed(suite, theirs, target))
+    differs = set(changed_inputs(suite, theirs, target))
     base = run_git(folder, "merge-base", target, "HEAD")
     if base.returncode == 0:
-        missing = differs & set(_changed(suite, theirs, base.stdout.decode().strip(), target))
+        missing = differs & set(changed_inputs(suite, theirs, base.stdout.decode().strip(), target))
     elif base.stderr.strip():
         raise InputError([Problem(str(folder), 0, trouble_of(base))])
     else:
@@ -38,6 +37,16 @@ def behind(suite: Suite, theirs: Suite, target: str, ref: str) -> str:
     )
 
 
+def changed_inputs(suite: Suite, theirs: Suite, *commits: str) -> Iterator[str]:
+    """The inputs that differ between two commits, or between one and the checkout, as paths from the repository's top."""
+    paths = dict.fromkeys((*input_paths(suite), *input_paths(theirs)))
+    how = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
+    listed = run_git(suite.folder, "--literal-pathspecs", *how, *commits, "--", *paths)
+    if listed.returncode != 0:
+        raise InputError([Problem(str(suite.folder), 0, trouble_of(listed))])
+    return (os.fsdecode(name) for name in listed.stdout.split(b"\0") if name)
+
+
 def _refuse_without_common_commit(folder: Path, ref: str, differs: set[str]) -> None:
     """Without the commit where both part nobody can say which of them changed what differs."""
     if not differs:
@@ -47,13 +56,3 @@ def _refuse_without_common_commit(folder: Path, ref: str, differs: set[str]) -> 
     else:
         sentence = f"'{ref}' and what is checked out have no commit in common"
     raise InputError([Problem("--baseline-ref", 0, sentence)])
-
-
-def _changed(suite: Suite, theirs: Suite, *commits: str) -> Iterator[str]:
-    """The inputs that differ between two commits, or between one and the checkout, as paths from the repository's top."""
-    paths = dict.fromkeys((FILE, golden.FILE, *FILES, suite.kb.path, theirs.kb.path))
-    how = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-    listed = run_git(suite.folder, "--literal-pathspecs", *how, *commits, "--", *paths)
-    if listed.returncode != 0:
-        raise InputError([Problem(str(suite.folder), 0, trouble_of(listed))])
-    return (os.fsdecode(name) for name in listed.stdout.split(b"\0") if name)

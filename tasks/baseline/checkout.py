@@ -6,6 +6,7 @@ A link or a submodule on the way would let a change bring the repository, and so
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,17 @@ from kbgate.tasks.inputs.readers import CORPUS, READERS
 from kbgate.tasks.settings import FILE, Suite
 
 _BEIR = ("queries.jsonl", "qrels")
+
+
+def input_paths(suite: Suite) -> tuple[str, ...]:
+    """What is read of a suite where it is there, as paths from its folder."""
+    cases = (golden.FILE,) if os.path.lexists(suite.folder / golden.FILE) else (golden.FILE, *_beside(suite.kb.path))
+    return (suite.kb.path, FILE, *cases, *FILES)
+
+
+def _beside(cards: str) -> Iterator[str]:
+    """Questions and judgments in BEIR form, which stand beside a file of cards."""
+    return (posixpath.join(posixpath.dirname(cards), name) for name in _BEIR)
 
 
 def refuse_foreign_files(suite: Suite) -> None:
@@ -72,10 +84,9 @@ def _asked(folder: Path, *arguments: str) -> str:
 
 
 def _inputs(suite: Suite) -> Iterator[str]:
-    """What is read of a suite, as paths from its folder."""
-    yield suite.kb.path
-    for name in (FILE, golden.FILE, *FILES):
-        if os.path.lexists(suite.folder / name):
+    """What is read of a suite, as paths from its folder; its cards have to be there."""
+    for name in input_paths(suite):
+        if name == suite.kb.path or os.path.lexists(suite.folder / name):
             yield name
 
 

@@ -227,6 +227,7 @@ def _objections(document: VerdictDocument, suite: Suite, current: Fingerprints, 
     yield document.suite != suite.name, f"it is of suite '{document.suite}', not '{suite.name}'"
     yield not name.green or code != 0, f"the verdict is {name}, exit code {code}"
     yield document.provisional, "it is provisional"
+    yield document.provenance.merged is not None, "it is of a merge that is not checked out"
     yield bool(grave), f"it lists what no green verdict has: {grave[:1]}"
     yield bool(failed), f"questions failed: {failed}"
     yield document.mode != Mode.FULL, f"it is of the {document.mode} set; only the full set opens the door"

@@ -91,15 +91,16 @@ def _refuse_other_inputs(document: VerdictDocument, inputs: Inputs) -> None:
         policy=policy_fingerprint(inputs.suite),
         baseline=inputs.baseline.fingerprint if inputs.baseline else "",
     )
-    written = document.fingerprints.plain()
+    written, pair = document.fingerprints.plain(), document.provenance.merged
+    saw = f"merge {pair.target[:10]} into {pair.change[:10]}, as the run saw them" if pair else "check out what the run saw"
     problems = [
         Problem(str(inputs.suite.given), 0, f"its {part} was {written[part] or 'none'} in the run and is "
-                f"{value or 'none'} now; check out what the run saw")
+                f"{value or 'none'} now; {saw}")
         for part, value in current.plain().items()
         if written[part] != value
     ]  # fmt: skip
     if document.kb != kb_fingerprint(inputs.kb.cards):
-        problems.append(Problem(str(inputs.suite.given), 0, "its cards are not those of the run; check out what the run saw"))
+        problems.append(Problem(str(inputs.suite.given), 0, f"its cards are not those of the run; {saw}"))
     if problems:
         raise InputError(problems)
 

@@ -59,6 +59,18 @@ def test_settings_the_target_changed_and_where_it_has_its_cards(suite: Path) -> 
     assert "suites/faq/other.jsonl, suites/faq/suite.toml" in told(suite)
 
 
+@pytest.mark.parametrize("name", ["queries.jsonl", "qrels/test.tsv"])
+def test_questions_and_judgments_that_stand_beside_the_cards_are_missed(name: str, suite: Path) -> None:
+    git(suite, "rm", "-q", "golden.jsonl")
+    (suite / "qrels").mkdir()
+    write_lines(suite / "queries.jsonl", [{"_id": "a", "text": "a?"}])
+    (suite / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\na\tc\t1\n")
+    commit(suite)
+    git(suite, "branch", "-f", "main")
+    on_main(suite, name)
+    assert f"main changed suites/faq/{name} since" in told(suite)
+
+
 def test_what_is_no_part_of_the_suite_leaves_nobody_behind(suite: Path) -> None:
     on_main(suite, "README.md")
     assert told(suite) == ""

@@ -114,6 +114,12 @@ def linked(name: str) -> Callable[[Path, Path], None]:
     return change
 
 
+def linked_questions(top: Path, elsewhere: Path) -> None:
+    """In BEIR form, where they stand beside a file of cards."""
+    (top / "suites" / "faq" / "golden.jsonl").unlink()
+    linked("queries.jsonl")(top, elsewhere)
+
+
 def untracked(name: str) -> Callable[[Path, Path], None]:
     def change(top: Path, elsewhere: Path) -> None:
         git(top, "rm", "-q", "--cached", f"suites/faq/{name}")
@@ -141,6 +147,7 @@ WAYS: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
     "a link inside the repository": (a_link_inside, "is a link inside a repository"),
     "linked cards": (linked("cards.jsonl"), "is a link"),
     "linked cases": (linked("golden.jsonl"), "is a link"),
+    "linked questions": (linked_questions, "queries.jsonl: is a link"),
     "linked settings": (linked("suite.toml"), "is a link"),
     "a linked baseline": (linked("baseline.json"), "is a link"),
     "a link git wrote as a file": (a_link_git_wrote_as_a_file, "is a link"),

@@ -34,6 +34,7 @@ from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search
 from kbgate.tasks.retrieval.run import retrieve
 from kbgate.tasks.runs.document import verdict_document
 from kbgate.tasks.runs.runfiles import seal_of, sealed, text_of
+from kbgate.tasks.schema import Merged
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Figure, Hits
 from tests.conftest import edit_text, read_lines, write_lines
@@ -375,6 +376,17 @@ def fast_for_promotion(desk: Desk, answers: Answers) -> Verdict:
     return evaluation.verdict
 
 
+def of_a_merge(desk: Desk, answers: Answers) -> Verdict:
+    """A green verdict of a tree that is not checked out, shown to the door of what is."""
+    evaluation = desk.evaluation(answers)
+    pair = Merged(target="a" * 40, change="b" * 40, tree="c" * 40)
+    provenance = evaluation.provenance.model_copy(update={"merged": pair})
+    path = desk.folder / "verdict.json"
+    path.write_text(text_of(sealed(verdict_document(dataclasses.replace(evaluation, provenance=provenance)), {})))
+    check_verdict(path, evaluation.exam.suite, evaluation.fingerprints, evaluation.started)
+    return evaluation.verdict
+
+
 def of_another_time(desk: Desk, answers: Answers, valid_at: str | None) -> Verdict:
     """A green verdict that did not judge validity when it was made, shown to the door."""
     evaluation = desk.evaluation(answers)
@@ -677,6 +689,7 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a store short by one row": (store_short_by_one, "Unmeasured"),
     "an index with ef_search = 10": (starved_index, "BLOCK"),
     "a fast verdict used for promotion": (fast_for_promotion, "Refused"),
+    "a verdict of a merge that is not checked out": (of_a_merge, "Refused"),
     "a verdict of the day it was made": (lambda d, a: of_another_time(d, a, "2026-06-01T00:00:00+00:00"), "PASS"),
     "a verdict of a day that is pinned": (lambda d, a: of_another_time(d, a, "2026-05-31T00:00:00+00:00"), "Refused"),
     "a verdict of a day to come": (lambda d, a: of_another_time(d, a, "2026-06-02T00:00:00+00:00"), "Refused"),

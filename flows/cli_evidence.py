@@ -38,6 +38,8 @@ def verify(
     differences = verification.verify(run, document, exam.load(settings, door.home_of()))
     for sentence in differences:
         print(sentence)
+    for part in verification.taken_as_written(document):
+        print(f"not recomputed: {part}")
     if differences:
         print(f"{len(differences)} differences: the run does not say what its rankings say")
         return 1

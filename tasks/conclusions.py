@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kbgate.tasks.clock import Clock
 from kbgate.tasks.domain import Arrivals, Baseline, Cases, KnowledgeBase, Vanished
-from kbgate.tasks.findings import Diagnosis
+from kbgate.tasks.findings import Causes, Diagnosis
 from kbgate.tasks.results import Comparison, Earlier, Previous, Run, Scores
 from kbgate.tasks.schema import Counts, Fingerprints, Provenance
 from kbgate.tasks.settings import Suite
@@ -118,8 +118,8 @@ class Exam:
     """Asked beside the fast subset, because the change may touch them: judged, and left out of its means."""
     announced: tuple[str, ...] = ()
     previous: Previous | None = None
-    explained: tuple[str, ...] = ()
-    """Failing cases of which every missing gold has a proven cause; looked for where [acceptance] asks."""
+    causes: Causes = field(default_factory=Causes)
+    """What is proven of failing cases; looked for where [acceptance] asks."""
     earlier: Earlier | None = None
     """Edited cases as they were worded before; None where nothing had to be asked so."""
 

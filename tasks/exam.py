@@ -159,7 +159,7 @@ def evaluate(
         diagnosis = stages.diagnose(exam, inputs, material, papers[0][1], clock.as_of, home, limit)
         stages.confirm_vectors(look)
     if suite.acceptance is not None:
-        exam = dataclasses.replace(exam, explained=diagnosis.explained)
+        exam = dataclasses.replace(exam, causes=diagnosis.causes)
     return Evaluation(
         exam=exam,
         verdict=stages.judge(exam),

@@ -60,6 +60,24 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
+class Causes:
+    """What is proven of failing cases, and why the rest is not: all that a verdict takes from a diagnosis."""
+
+    proven: tuple[str, ...] = ()
+    """Cases of which every missing gold has a proven cause."""
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    """What is said of the first gold without one, by case."""
+    trouble: str = ""
+    """What kept the diagnosis from being made."""
+
+    def why_not(self, case: str) -> str:
+        """Why a case has no proven cause, as half a sentence."""
+        if self.trouble:
+            return f"could not be looked into: {self.trouble}"
+        return self.unproven.get(case, "was not looked into")
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Why a run fell."""
 
@@ -71,10 +89,11 @@ class Diagnosis:
     doubts: tuple[Doubt, ...] = ()
     """Labels a person should look at."""
     trouble: str = ""
-    """What kept the diagnosis from being made; the verdict stands without it."""
+    """What kept the diagnosis from being made; the verdict stands without it, and no case has a proven cause."""
 
     @property
-    def explained(self) -> tuple[str, ...]:
-        """Cases of which every missing gold has a proven cause."""
-        unproven = {finding.case for finding in self.findings if not finding.proven}
-        return tuple(dict.fromkeys(finding.case for finding in self.findings if finding.case not in unproven))
+    def causes(self) -> Causes:
+        """What a verdict may take from it."""
+        unproven = {finding.case: finding.sentence for finding in reversed(self.findings) if not finding.proven}
+        proven = dict.fromkeys(finding.case for finding in self.findings if finding.case not in unproven)
+        return Causes(tuple(proven), unproven, self.trouble)

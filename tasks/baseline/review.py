@@ -108,7 +108,7 @@ def rejudge(suite: Suite, evaluation: Evaluation) -> Verdict:
         exam.clock,
         touched=exam.touched,
         previous=exam.previous,
-        explained=exam.explained,
+        causes=evaluation.diagnosis.causes,
     )
     return judge(anew)
 

@@ -13,6 +13,7 @@ from kbgate.tasks.comparison.scoring import score
 from kbgate.tasks.comparison.wordings import earlier_wordings, follow_renames, lost_wordings
 from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.domain import Baseline, Case, Cases, Inputs
+from kbgate.tasks.findings import Causes
 from kbgate.tasks.metrics import METRICS, figure_at, figures_of, known, part_of
 from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Earlier, Placement, Previous, Run, Scores
 from kbgate.tasks.schema import BaselineCase
@@ -33,7 +34,7 @@ def exam_of(
     *,
     touched: tuple[str, ...] = (),
     previous: Previous | None = None,
-    explained: tuple[str, ...] = (),
+    causes: Causes | None = None,
     earlier: Run | None = None,
 ) -> Exam:
     """The exam that a run's rankings make, scored and held against the baseline.
@@ -57,7 +58,7 @@ def exam_of(
         touched=touched,
         announced=inputs.announced,
         previous=previous,
-        explained=explained,
+        causes=causes or Causes(),
         earlier=reworded,
     )
 

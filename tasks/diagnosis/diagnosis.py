@@ -26,7 +26,7 @@ from kbgate.tasks.tables import EPSILON, Figure, Vectors
 
 UNKNOWN = "unknown"
 LIMIT = 200
-"""Golds that are looked into in one run."""
+"""Golds that are looked into in one run, where [acceptance] asks for no more."""
 PATIENCE = 900.0
 """Seconds after which no further gold is looked into: a verdict must not wait for its reasons."""
 _SHOWN = 3
@@ -38,8 +38,9 @@ def diagnose(
 ) -> Diagnosis:
     """Why each gold that fell is not where it was, and what the falls have in common.
 
-    `vectors`: one per asked case. Says nothing where nothing fell. What keeps it from looking is told; no verdict is lighter
-    for it, and only [acceptance] asks for it.
+    `vectors`: one per asked case. `limit`: golds to look into, beside those of failing cases where [acceptance] asks for the
+    cause of each, however long that takes. Says nothing where nothing fell. What keeps it from looking is told; it makes no
+    verdict lighter, and only [acceptance] asks for it.
     """
     try:
         return _diagnose(exam, Laboratory(inputs, material, exam.asked, vectors, as_of, home), limit)
@@ -49,10 +50,11 @@ def diagnose(
 
 def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
     lost, history = list(golds_that_fell(exam)), read_history(lab.home, exam.suite.name)
+    owed = _failing(exam) if exam.suite.acceptance is not None else set()
     findings: list[Finding] = []
     ends = time.monotonic() + PATIENCE
-    for missing in lost[:limit]:
-        if time.monotonic() > ends:
+    for missing in sorted(lost, key=lambda gold: gold.case not in owed):
+        if missing.case not in owed and (len(findings) >= limit or time.monotonic() > ends):
             break
         findings.append(explain(missing, lab))
     return Diagnosis(

@@ -35,16 +35,23 @@ def acceptance(exam: Exam) -> Iterator[Reason]:
     if grave:
         sentence = f"{counted(len(grave), 'case')} with a tier-gold answer failing, none may: {named(grave)}"
         yield Reason("acceptance", level, sentence, tuple(grave))
-    unexplained = unexcused(exam, "acceptance", [case for case in failing if case not in exam.explained])
+    unexplained = unexcused(exam, "acceptance", [case for case in failing if case not in exam.causes.proven])
     if unexplained:
-        sentence = f"{counted(len(unexplained), 'failing case')} without a proven cause or an allowance: {named(unexplained)}"
-        yield Reason("acceptance", Level.SUPPORTING, sentence, tuple(unexplained))
+        why = named(f"{case} ({_why_not(exam, case)})" for case in unexplained)
+        sentence = f"{counted(len(unexplained), 'failing case')} without a proven cause or an allowance: {why}"
+        yield Reason("acceptance", level, sentence, tuple(unexplained))
     yield from _noise(exam, demands, n)
 
 
 def _values(exam: Exam, metric: str) -> dict[str, float]:
     """A metric's figure at the verdict's k, by case."""
     return exam.scores.of(exam.run.method)[figure_at(METRICS[metric], exam.suite.top_k)]
+
+
+def _why_not(exam: Exam, case: str) -> str:
+    """Why a failing case has no proven cause, as half a sentence."""
+    outcome = exam.scores.placements[case].outcome
+    return exam.causes.why_not(case) if outcome.measured else f"its question got no answer: {outcome}"
 
 
 def _curated(exam: Exam) -> set[str]:

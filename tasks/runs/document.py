@@ -223,7 +223,7 @@ def _inputs(exam: Exam) -> InputsPart:
         floors=dict(exam.suite.floors),
         asked=list(exam.asked),
         announced=list(exam.announced),
-        explained=list(exam.explained),
+        explained=list(exam.causes.proven),
         previous=previous_part(exam.previous),
         judges_edits=exam.earlier is not None and exam.earlier.judged,
     )

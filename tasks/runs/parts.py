@@ -113,7 +113,7 @@ class DiagnosisPart(Part):
     doubts: Count
     """Rows of label_review.csv."""
     trouble: str
-    """What kept the diagnosis from being made."""
+    """What kept the diagnosis from being made; no case has a proven cause then."""
 
 
 class FigurePart(Part):
@@ -166,7 +166,7 @@ class InputsPart(Part):
     asked: Ids
     announced: Ids
     explained: Ids
-    """Failing cases whose cause is proven; where [acceptance] asks."""
+    """Cases of which every missing gold has a proven cause; where [acceptance] asks."""
     previous: PreviousPart | None
     judges_edits: bool = Field(default=False, exclude_if=lambda value: not value)
     """Whether edited cases were asked as the baseline words them too, and had to pass so: on a pull request."""

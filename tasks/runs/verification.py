@@ -19,7 +19,8 @@ from kbgate.tasks.clock import Clock
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Exam
 from kbgate.tasks.domain import Inputs, Mode
-from kbgate.tasks.errors import InputError, Problem, Refused
+from kbgate.tasks.errors import InputError, Problem, Refused, counted, named
+from kbgate.tasks.findings import Causes
 from kbgate.tasks.gate.policy import policy_fingerprint
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.fingerprint import golden_fingerprint, kb_fingerprint
@@ -154,9 +155,26 @@ def _exam(document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | No
         Clock(document.time, document.valid_at or document.time),
         touched=tuple(document.cases.touched),
         previous=previous_of(document.inputs.previous),
-        explained=tuple(document.inputs.explained),
+        causes=_causes(document),
         earlier=earlier,
     )
+
+
+def _causes(document: VerdictDocument) -> Causes:
+    """The causes as they are written, where the verdict took any from the diagnosis: they cannot be recomputed."""
+    why = document.diagnosis
+    unproven = {finding.case: finding.sentence for finding in reversed(why.findings) if not finding.proven}
+    return Causes(tuple(document.inputs.explained), unproven, why.trouble)
+
+
+def taken_as_written(document: VerdictDocument) -> list[str]:
+    """What a run's verdict or report rests on that `verify` does not recompute, a noun phrase each."""
+    cases = list(dict.fromkeys(finding.case for finding in document.diagnosis.findings))
+    if not cases:
+        return []
+    asked = any(reason.check == "acceptance" for reason in document.reasons) or bool(document.inputs.explained)
+    asks = ", for which [acceptance] asks" if asked else ""
+    return [f"the causes of {counted(len(cases), 'case')} ({named(cases)}){asks}"]
 
 
 def _differences(place: str, written: JsonValue, anew: JsonValue) -> Iterator[str]:

@@ -452,6 +452,36 @@ def test_golds_that_there_was_no_time_for_are_counted(
     assert (written["findings"], written["left_out"]) == ([], 3)
 
 
+def permits(tmp_path: Path, settings: str) -> Path:
+    """Three questions whose gold stands below the cut, by their words alone."""
+    cards = [{"id": "cellar", "text": FILLER}, *({"id": f"p{n}", "text": f"{RIVAL} {n}"} for n in range(3))]
+    cases = [{"id": f"q{n}", "query": f"parking permit {n}?", "expected": ["cellar"]} for n in range(3)]
+    return lone(tmp_path, f'[retrieval]\nmethod = "bm25"\n{settings}', cards, cases)
+
+
+@pytest.mark.parametrize(("settings", "count"), [("", 0), ("[acceptance]\nquality = 0.0\nfailing_share = 1.0\n", 3)])
+def test_acceptance_asks_for_every_cause_whatever_the_limit(
+    settings: str, count: int, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbgate.tasks.diagnosis.diagnosis.PATIENCE", -1.0)
+    trial = trial_of(permits(tmp_path, settings), home, 0)
+    assert [finding.case for finding in trial.findings] == [f"q{n}" for n in range(count)]
+
+
+def test_a_cause_that_is_not_proven_blocks_and_verify_says_that_it_did_not_recompute_it(
+    tmp_path: Path, home: Path, kbgate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = permits(tmp_path, "[acceptance]\nquality = 0.0\nfailing_share = 1.0\nnoise = 1.0\n")
+    assert kbgate("evaluate", folder, "--json") == 1
+    shown = capsys.readouterr()
+    told = "3 failing cases without a proven cause or an allowance: q0 (no single change brings 'cellar' back), q1 ("
+    assert told in shown.err
+    (run,) = (home / "runs").glob(f"*/{json.loads(shown.out)['run']}")
+    assert kbgate("verify", run) == 0
+    shown = capsys.readouterr()
+    assert "not recomputed: the causes of 3 cases (q0, q1, q2), for which [acceptance] asks" in shown.out
+
+
 def test_changes_too_many_to_search_name_nobody(suite: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A card whose letters are broken shifts the words of another, which slips: found among few, not searched among many."""
     card = "hiv-art-daily.es"

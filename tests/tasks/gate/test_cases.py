@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
+from typing import Any
 
 import pytest
 
 from kbgate.tasks.conclusions import Verdict
+from kbgate.tasks.findings import Causes
+from kbgate.tasks.gate.verdict import judge
 from tests.exams import Desk, Rankings, filler
 
 HIT, NEAR, MISS = filler("c0"), filler("c1", "c2", "c3", "c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
@@ -80,9 +84,10 @@ def test_as_many_may_fail_as_the_share_allows(share: str, speaks: bool, desk: De
     assert any(s.startswith("critical: 2 cases of 20 fail, a share of 0.0") for s in sentences) is speaks
 
 
-def test_failing_cases_without_a_cause_are_told_until_an_allowance_excuses_them(desk: Desk) -> None:
+def test_failing_cases_without_a_cause_block_until_an_allowance_excuses_them(desk: Desk) -> None:
     demands = "quality = 0.0\nfailing_share = 1.0\nnoise = 1.0"
-    assert demanded(desk, demands, 1) == ["supporting: 1 failing case without a proven cause or an allowance: q00"]
+    told = "critical: 1 failing case without a proven cause or an allowance: q00 (was not looked into)"
+    assert demanded(desk, demands, 1) == [told]
     desk.settings += '[[allow]]\ncase = "q00"\ncheck = "acceptance"\nreason = "meant"\nuntil = 2026-06-01\n'
     missed: Rankings = {f"q{n:02d}": MISS if n == 0 else HIT for n in range(20)}
     assert said(desk.judge(missed), "acceptance") == []
@@ -96,6 +101,28 @@ def test_noise_is_advice_until_it_is_calibrated(more: str, level: str, desk: Des
     (sentence,) = demanded(desk, f"quality = 0.0\nfailing_share = 1.0\nnoise = 0.6\n{more}", 0)
     assert sentence.startswith(f"{level}: 20 questions of 20 above the ceiling on noise, a share of 0.05 is allowed: q00, ")
     assert "mean noise 0.667, n = 20 of 20" in sentence
+
+
+@pytest.mark.parametrize(
+    ("causes", "answer", "told"),
+    [
+        (Causes(("q00",)), MISS, ""),
+        (Causes(("q01",)), MISS, "q00 (was not looked into)"),
+        (Causes((), {"q00": "no single change brings 'c0' back"}), MISS, "q00 (no single change brings 'c0' back)"),
+        (Causes((), {}, "KeyError: 'c0'"), MISS, "q00 (could not be looked into: KeyError: 'c0')"),
+        (Causes(("q00",)), "timeout", ""),
+        (Causes(), "timeout", "q00 (its question got no answer: timeout)"),
+    ],
+)
+@pytest.mark.parametrize(("demanded", "level"), [("critical", "critical"), ("supporting", "supporting")])
+def test_a_cause_that_is_not_proven_says_why(
+    causes: Causes, answer: Any, told: str, demanded: str, level: str, desk: Desk
+) -> None:
+    rankings = accepted(desk, 20)
+    desk.settings += f'[acceptance]\nquality = 0.0\nnoise = 1.0\nlevel = "{demanded}"\n'
+    exam = dataclasses.replace(desk.exam({**rankings, "q00": answer}), causes=causes)
+    expected = [f"{level}: 1 failing case without a proven cause or an allowance: {told}"] if told else []
+    assert said(judge(exam), "acceptance") == expected
 
 
 CALIBRATED = 'quality = 0.0\nfailing_share = 1.0\ncalibrated = {run = "r", date = 2026-05-01, noise = {'

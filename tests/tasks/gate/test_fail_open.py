@@ -19,6 +19,7 @@ from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Exam, Verdict
 from kbgate.tasks.domain import GoldenSet, Index, Inputs, Material, Mode, Outcome, Question, Ranked
 from kbgate.tasks.errors import InputError, KbgateError, Refused, Unmeasured
+from kbgate.tasks.findings import Diagnosis, Finding
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.confirmation import begun, confirm
@@ -273,6 +274,16 @@ def acceptance(desk: Desk, answers: Answers, text: str, failing: int) -> Verdict
     desk.settings += f"[acceptance]\n{text}\n"
     desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 1.0}"
     return desk.judge(some(answers, failing + 2, MISS) | {"q000": HIT, "q001": filler("c0", "c9")})
+
+
+def explained(desk: Desk, answers: Answers, count: int, trouble: str = "") -> Verdict:
+    """Ten failing cases, well inside the share that may, and causes of so many of them; none where the diagnosis broke."""
+    desk.settings += "[acceptance]\n"
+    desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 1.0}"
+    exam = desk.exam(some(answers, 12, MISS) | {case: answers[case] for case in ("q000", "q001")})
+    findings = tuple(Finding(f"q{n:03d}", "c0", "removed", "gone", True) for n in range(2, 2 + count))
+    causes = Diagnosis(() if trouble else findings, trouble=trouble).causes
+    return judge(dataclasses.replace(exam, causes=causes))
 
 
 def noise_that_a_mean_hides(desk: Desk, answers: Answers) -> Verdict:
@@ -676,7 +687,10 @@ WAYS: dict[str, tuple[Way, str]] = {
     "noise that is not calibrated": (lambda d, a: acceptance(d, a, "noise = 0.1", 0), "PASS"),
     "noise above what was calibrated for another number of golds": (
         lambda d, a: acceptance(d, a, 'noise = 0.1\ncalibrated = {run = "", date = 2026-05-01, noise = {2 = 1}}', 0), "BLOCK"),
-    "failing cases nobody explained": (lambda d, a: acceptance(d, a, "quality = 0.5", 10), "WARN"),
+    "failing cases nobody explained": (lambda d, a: acceptance(d, a, "quality = 0.5", 10), "BLOCK"),
+    "failing cases, the cause of all but one proven": (lambda d, a: explained(d, a, 9), "BLOCK"),
+    "failing cases, the cause of each proven": (lambda d, a: explained(d, a, 10), "PASS"),
+    "failing cases, and a diagnosis that broke": (lambda d, a: explained(d, a, 10, "KeyError"), "BLOCK"),
     **{
         f"a retriever: {fault}, for {'one case' if cases == 1 else 'all'}": (
             lambda d, a, fault=fault, cases=cases: searched(d, a, fault, cases), "BLOCK" if cases == 1 else "ERROR")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.outcomes import Result
@@ -43,6 +44,7 @@ def print_verdict(evaluation: Evaluation) -> None:
         out.print(Text(f"  why: {group.sentence}"))
     if evaluation.diagnosis.trouble:
         out.print(Text(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
+    out.print(Text(f"  {supply(exam)}"))
     blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
     if blind:
         out.print(Text(f"  {blind}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, Reason
 from kbgate.tasks.metrics import figure_of
 from kbgate.tasks.results import Change, ChangeKind
@@ -56,6 +57,8 @@ class View:
 
     headline: str
     first: str
+    supply: str
+    """Whether the base supplied the truth, so that one looks at the model."""
     reasons: tuple[Reason, ...]
     changes: tuple[ChangeTable, ...]
     figures: tuple[FigurePart, ...]
@@ -85,6 +88,7 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
     return View(
         headline=document.verdict + (" (provisional: the full set decides)" if document.provisional else ""),
         first=_first(evaluation),
+        supply=supply(evaluation.exam),
         reasons=evaluation.verdict.reasons,
         changes=tuple(table for table in (_change_table(evaluation, *kind) for kind in _CHANGES) if table.total),
         figures=tuple(first),

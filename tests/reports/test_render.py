@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kbgate.reports.render import render_markdown, safe_text
+from kbgate.reports.render import render_comment, render_markdown, safe_text
 from kbgate.tasks.findings import Diagnosis, Doubt, Finding, Group, Pattern
+from kbgate.tasks.outcomes import PullRequest
 from kbgate.tasks.runs.document import verdict_document
 from tests.exams import Desk, filler
 
@@ -82,6 +83,16 @@ def test_the_report_is_the_golden_file(desk: Desk) -> None:
 def test_the_first_line_is_the_verdict_and_its_reason(desk: Desk) -> None:
     first = red(desk).split("\n")[0]
     assert first.startswith("# BLOCK: 3 cases newly failing: bird, curated, q00")
+
+
+def test_report_and_comment_say_whether_the_base_supplied_the_truth(desk: Desk) -> None:
+    desk.case("a")
+    desk.case("b")
+    for answer, told in ((HIT, "The base supplied the truth: look at the model"), (MISS, "The base did not supply the truth")):
+        evaluation = desk.evaluation({"a": HIT, "b": answer})
+        document, change = verdict_document(evaluation), PullRequest(evaluation, evaluation, None, "main")
+        assert told in render_markdown(evaluation, document).split("|")[0]
+        assert told in render_comment(change, document).split("|")[0]
 
 
 def test_a_green_report_has_no_changes(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Nights that are simulated: how often a verdict blocks although nothing changed, and how small a fall it can see."""
+"""Nights that are simulated: how often a verdict blocks although nothing changed, and how small a drop it can see."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def false_alarms(
 
     Each night every case scores as it did, moved by one of the A/A `deltas` of that figure and by normal noise of
     `deviation`, kept inside the metric's range; the limits are those the gate holds for the rule `point`.
-    `canaries`: the cases that may never fail.
+    `canaries`: the cases that may never fail. Noise has no ranks: a case that drops counts as lost, never as slipped.
     """
     draw, count = np.random.default_rng(SEED), int(scores.defined.any(axis=1).sum())
     nights = NIGHTS if count * NIGHTS < _MOST_VALUES else max(_FEWEST_NIGHTS, _MOST_VALUES // count)

@@ -19,7 +19,8 @@ FATES = {
 }  # fmt: skip
 """What may become of a case, and whether it is lost by that; edited away: it passes now, and would not have as it was."""
 N = 8
-STEP = st.lists(st.sampled_from([*FATES]), min_size=N, max_size=N)
+STEP = st.lists(st.sampled_from([*FATES]), min_size=N, max_size=N).filter(lambda fates: {*fates} != {"removed"})
+"""Something is left of the first baseline's cases: one that shares none with a run cannot be compared, so not accepted."""
 
 
 def suffer(desk: Desk, names: dict[int, str], number: int, fate: str, step: int) -> None:
@@ -34,7 +35,7 @@ def suffer(desk: Desk, names: dict[int, str], number: int, fate: str, step: int)
 
 @pytest.mark.slow
 @settings(max_examples=15)
-@given(steps=st.lists(STEP, min_size=1, max_size=3), new=st.integers(0, 2), easy=st.integers(0, 3))
+@given(steps=st.lists(STEP, min_size=1, max_size=3), new=st.integers(0, 2), easy=st.integers(1, 3))
 def test_only_what_became_of_each_case_in_the_end_counts(steps: list[list[str]], new: int, easy: int) -> None:
     """Not how often the baseline was updated in between, nor how many easy cases came in."""
     with tempfile.TemporaryDirectory() as folder:

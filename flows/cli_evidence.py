@@ -55,6 +55,7 @@ def calibrate(
     """Say what a verdict of this suite is worth: its noise, its false alarms, the falls it can see; proposes limits."""
     from kbgate.tasks import exam, stages
     from kbgate.tasks.clock import Clock
+    from kbgate.tasks.identity import identity_of
     from kbgate.tasks.inputs.subset import select_fast
     from kbgate.tasks.records import write_text
     from kbgate.tasks.runs.history import read_history
@@ -64,7 +65,8 @@ def calibrate(
     material = exam.prepare(inputs, door.home_of())
     cases, settings = inputs.golden.cases, inputs.suite
     vectors = exam.embed(inputs, material, cases, door.home_of())
-    fast, history = select_fast(cases, settings.fast, inputs.baseline), read_history(door.home_of(), settings.name)
+    fast = select_fast(cases, settings.fast, inputs.baseline)
+    history = read_history(door.home_of(), identity_of(settings).keys)
     as_of = Clock.of(settings, now).as_of
     result = calibration.calibrate(inputs, material, vectors, fast, as_of, history, repeats)
     for line in calibration.lines_of(result):

@@ -14,7 +14,7 @@ from kbgate.flows import promote as promotions
 from kbgate.flows.options import EXIT_CODES, Reason, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import print_result, print_verdict
-from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.errors import InputError, Problem, named
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,15 +30,40 @@ def promote(
     ] = False,
     reason: Reason = "",
     re_embed: ReEmbed = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Serve from where another suite, or an older kbgate, serves now.")
+    ] = False,
 ) -> int:
     """Build the candidate in production, examine it there, and serve it if it passes."""
     if update_baseline and not reason.strip():
         raise InputError([Problem("--reason", 0, "is missing; --update-baseline needs one")])
-    given = {"suite": str(suite), "update_baseline": update_baseline, "reason": reason, "re_embed": re_embed}
+    given = {
+        "suite": str(suite),
+        "update_baseline": update_baseline,
+        "reason": reason,
+        "re_embed": re_embed,
+        "take_over": take_over,
+    }
+    others = _namesakes(suite)
     result = call(promotions, promotions.run, **given)
     print_verdict(result.evaluation)
     print_result(result)
+    print(others, end="", file=sys.stderr)
     return result.exit_code
+
+
+def _namesakes(suite: Path) -> str:
+    """A line for whoever moved a suite, or began its baseline anew: what it served is another suite's, and still served."""
+    from kbgate.tasks import stages
+    from kbgate.tasks.production.places import namesakes
+
+    others = namesakes(stages.load_suite(suite), door.home_of())
+    if not others:
+        return ""
+    return (
+        f"other suites of this name serve from {named(others)}; where this one was moved or begun anew, its readers look "
+        "there: name that folder in [production] path, then kbgate promote --take-over\n"
+    )
 
 
 def rollback(
@@ -65,6 +90,7 @@ def status(suite: SuiteFolder) -> int:
         record(production, pointer)
     if pointer.target is None:
         print(f"nothing is served; next: kbgate promote {suite}")
+        print(_namesakes(suite), end="")
     else:
         verify(production, pointer.target)
         verdict, contents = pointer.target.verdict, pointer.target.contents

@@ -14,6 +14,7 @@ import httpx
 
 from kbgate.flows import door
 from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.identity import EVENTS, folder_of
 
 _RETRIES = 5
 """Tries of a connection after the first: httpx waits 0, 0.5, 1, 2 and 4 s between them."""
@@ -31,7 +32,7 @@ def emit(api: str, suite: str, payload: dict[str, str]) -> str:
         "id": str(uuid4()),
         "occurred": door.now().isoformat(),
         "event": "kb.ingested",
-        "resource": {"prefect.resource.id": f"kbgate.suite.{Path(suite).name}"},
+        "resource": {"prefect.resource.id": f"{EVENTS}{folder_of(Path(suite))}"},
         "payload": {"suite": suite, **payload},
     }
     url = httpx.URL(f"{api.rstrip('/')}/events")

@@ -31,16 +31,18 @@ from kbgate.tasks.results import ChangeKind
 from kbgate.tasks.runs.verification import read_unbroken
 
 
-def run(suite: str, update_baseline: bool = False, reason: str = "", home: str = "", re_embed: bool = False) -> Promotion:
+def run(
+    suite: str, update_baseline: bool = False, reason: str = "", home: str = "", re_embed: bool = False, take_over: bool = False
+) -> Promotion:
     """Build, evaluate and promote one suite; production is untouched unless the verdict is PASS or WARN.
 
-    With `update_baseline` its scores are accepted too, unless cases slipped: a drop is accepted by a person, never on the way.
+    `take_over`: also where another suite serves. With `update_baseline` its scores are accepted too, unless cases slipped.
     """
     refuse_foreign_flows()
     if update_baseline and not reason.strip():
         raise InputError([Problem("reason", 0, "is missing; a new baseline needs one")])
     settings, place = stages.load_suite(Path(suite)), door.home_of(home)
-    production = open_production(settings, place)
+    production = open_production(settings, place, take_over)
     with production.held():
         now, begun = door.now(), time.monotonic()  # not before it is held: another promotion may hold it for minutes
         pointer = begin(production, now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from kbgate.reports.render import render_comment, render_markdown
 from kbgate.tasks import stages
 from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.labels import review_of
+from kbgate.tasks.identity import EVENTS, Identity, identity_of
 from kbgate.tasks.outcomes import Night, PullRequest
 from kbgate.tasks.records import append_line
 from kbgate.tasks.runs.archive import keep_cards
@@ -35,11 +35,12 @@ def publish(evaluation: Evaluation, home: Path, comment: str = "") -> None:
     report = render_markdown(evaluation, document)
     more = {**review_of(evaluation), **({COMMENT: comment} if comment else {})}
     stages.write_run(evaluation, document, report, more)
+    identity = identity_of(evaluation.exam.suite)
     if evaluation.provenance.merged is None:  # what nobody merged yet is no state of the suite that others follow
-        append_history(home, document)
-    keep_cards(home, evaluation.exam.suite.name, evaluation.exam.kb.cards)
+        append_history(home, identity.key, document)
+    keep_cards(home, identity.archive, evaluation.exam.kb.cards)
     if stages.in_flow_run():
-        _shown(lambda: _show(document, report))
+        _shown(lambda: _show(document, report, identity))
 
 
 def publish_pull_request(result: PullRequest, home: Path) -> None:
@@ -63,29 +64,25 @@ def publish_night(night: Night, home: Path) -> None:
         _shown(lambda: create_table_artifact(rows, key="kbgate-nightly", description=night.name))
 
 
-def _show(document: VerdictDocument, report: str) -> None:
+def _show(document: VerdictDocument, report: str, identity: Identity) -> None:
     """The report as an artifact, the run's name and tags, and an event for automations."""
     from prefect import get_client
     from prefect.artifacts import create_markdown_artifact
     from prefect.context import FlowRunContext
     from prefect.events import emit_event
 
-    suite = document.suite
-    create_markdown_artifact(report[:_ARTIFACT_LIMIT], key=f"kbgate-{_slug(suite)}", description=document.verdict)
+    create_markdown_artifact(report[:_ARTIFACT_LIMIT], key=f"kbgate-{identity.key}", description=document.verdict)
     payload = document.model_dump(mode="json", by_alias=True, include=_SHOWN)
     payload["reasons"] = [reason.sentence for reason in document.reasons[:_REASONS]]
-    emit_event("kbgate.verdict", resource={"prefect.resource.id": f"kbgate.suite.{suite}"}, payload=payload)
+    resource = {"prefect.resource.id": f"{EVENTS}{identity.folder}", "prefect.resource.name": identity.suite}
+    emit_event("kbgate.verdict", resource=resource, payload=payload)
     context = FlowRunContext.get()
     if context is not None and context.flow_run is not None:
         flow = context.flow.name if context.flow is not None else ""
-        name = f"{flow} {suite} {document.fingerprints.index[:8]}"
-        tags = {*context.flow_run.tags, f"suite:{suite}", f"verdict:{document.verdict}"}
+        name = f"{flow} {identity.key} {document.fingerprints.index[:8]}"
+        tags = {*context.flow_run.tags, f"suite:{identity.suite}", f"verdict:{document.verdict}"}
         with get_client(sync_client=True) as client:
             client.update_flow_run(context.flow_run.id, name=name, tags=sorted(tags))
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower())
 
 
 def _shown(show: Callable[[], object]) -> None:

@@ -41,7 +41,7 @@ def _examined(production: Production, suite: Suite, home: Path, clock: Clock, ta
         if not needs_vectors(suite):
             index = dataclasses.replace(index, vectors=np.zeros((len(index.rows), 0), np.float32))
         material = exam.material_of(suite, index)
-        if not build.startswith(f"{suite.name}-{material.fingerprint}-"):
+        if not build.startswith(f"{production.suite}-{material.fingerprint}-"):
             raise Refused(
                 f"{build} is not whole, or was built with other settings or another model: what it holds has the fingerprint "
                 f"{material.fingerprint}; production stays as it is"

@@ -24,6 +24,7 @@ from kbgate.tasks.diagnosis.diagnosis import LIMIT
 from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode, Sample
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.identity import identity_of, runs_of
 from kbgate.tasks.index.confirmation import begun
 from kbgate.tasks.index.fingerprint import golden_fingerprint, index_fingerprint, pipeline_of, settings_fingerprint
 from kbgate.tasks.index.provenance import provenance_of
@@ -149,13 +150,13 @@ def evaluate(
     back through a new client, or an index that stands and is asked as it is; a throw-away store if None. `touched`: cases
     beside the fast subset, judged and left out of its means; None for a full run. `limit`: golds the diagnosis looks into.
     """
-    suite, run_id = inputs.suite, f"{clock.now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
-    build = host.build if isinstance(host, Index) else f"{suite.name}-{material.fingerprint}-{run_id}"
+    suite, identity, run_id = inputs.suite, identity_of(inputs.suite), f"{clock.now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:6]}"
+    build = host.build if isinstance(host, Index) else f"{identity.key}-{material.fingerprint}-{run_id}"
     mode, fingerprints = Mode.FULL if touched is None else Mode.FAST, fingerprints_of(inputs, material)
-    papers, previous = _papers(inputs, material, asked, mode, home), previous_run(home, suite.name, mode, fingerprints.golden)
+    papers, last = _papers(inputs, material, asked, mode, home), previous_run(home, identity.keys, mode, fingerprints.golden)
     with begun(suite, material, {**inputs.golden.cases, **papers[-1][0]}, run_id, home / VECTORS) as look:
         run, earlier = _ask(inputs, material, papers, clock.as_of, mode, host, build)
-        exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=previous, earlier=earlier)
+        exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=last, earlier=earlier)
         diagnosis = stages.diagnose(exam, inputs, material, papers[0][1], clock.as_of, home, limit)
         stages.confirm_vectors(look)
     if suite.acceptance is not None:
@@ -165,7 +166,7 @@ def evaluate(
         verdict=stages.judge(exam),
         run_id=run_id,
         build=build,
-        folder=home / "runs" / suite.name / run_id,
+        folder=runs_of(home, suite) / run_id,
         fingerprints=fingerprints,
         provenance=provenance_of(suite.folder, material.model, material.settings, pipeline_of(suite)),
         counts=counts_of(inputs, material),

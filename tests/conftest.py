@@ -162,15 +162,26 @@ def edit_text(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
+def runs_in(home: Path, suite: str = "medication") -> list[Path]:
+    """The folders of the runs of all suites of a name, oldest first."""
+    return sorted(home.glob(f"runs/{suite}-????????/*"), key=lambda folder: folder.stat().st_mtime_ns)
+
+
+def run_named(home: Path, run: str, suite: str = "medication") -> Path:
+    """The folder of a run."""
+    (folder,) = home.glob(f"runs/{suite}-????????/{run}")
+    return folder
+
+
 def last_verdict(home: Path, suite: str = "medication") -> dict[str, Any]:
     """verdict.json of the newest run."""
-    runs = sorted((home / "runs" / suite).iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    runs = runs_in(home, suite)
     verdict: dict[str, Any] = json.loads((runs[-1] / "verdict.json").read_text(encoding="utf-8"))
     return verdict
 
 
 def last_report(home: Path, suite: str = "medication") -> str:
-    runs = sorted((home / "runs" / suite).iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    runs = runs_in(home, suite)
     return (runs[-1] / "report.md").read_text(encoding="utf-8")
 
 

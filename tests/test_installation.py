@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, edit_text, last_verdict, write_lines
+from tests.conftest import ROOT, edit_text, last_verdict, run_named, runs_in, write_lines
 from tests.flows.test_circle import start
 from tests.servers import COMMANDS, running
 from tests.test_architecture import FILES
@@ -139,7 +139,7 @@ def test_the_wheel_checks_and_evaluates_its_own_suite(unpacked: Path, elsewhere:
     done = installed(command, elsewhere, unpacked, KBGATE_HOME=str(home))
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("PASS medication, full set")
-    assert (home / "runs" / "medication" / last_verdict(home)["run"] / "report.md").exists()
+    assert (run_named(home, last_verdict(home)["run"]) / "report.md").exists()
 
 
 @pytest.mark.slow
@@ -163,4 +163,4 @@ def test_a_worker_there_runs_the_nightly_deployment(elsewhere: Path, api: str, h
         night = start(api, "nightly", "nightly", {"folder": "kbgate", "home": ".kbgate"})
     said = (tmp_path / "worker.log").read_text()
     assert (night["state"]["type"], night["state"]["name"]) == ("COMPLETED", "Pass"), said[-3000:]
-    assert (elsewhere / ".kbgate" / "runs" / "faq").is_dir()
+    assert runs_in(elsewhere / ".kbgate", "faq")

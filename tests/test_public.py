@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.conftest import last_verdict
+from tests.conftest import last_verdict, run_named
 
 pytestmark = pytest.mark.slow
 CLI = Callable[..., int]
@@ -39,7 +39,7 @@ def means(home: Path) -> dict[str, float]:
 
 
 def top_tens(home: Path, suite: str = "scifact") -> dict[str, tuple[str, ...]]:
-    run = home / "runs" / suite / last_verdict(home, suite)["run"]
+    run = run_named(home, last_verdict(home, suite)["run"], suite)
     table = pd.read_parquet(run / "run.parquet").query("rank <= 10").sort_values(["case", "rank"])
     return {str(case): tuple(cards) for case, cards in table.groupby("case")["card"]}
 

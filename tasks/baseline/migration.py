@@ -227,7 +227,7 @@ def _summary(suite: Suite, summary: Old, cases: Mapping[str, BaselineCase]) -> B
         **summary,
         "schema": SCHEMA,
         "lineage": lineage,
-        "folder": folder_of(suite),
+        "folder": folder_of(suite.folder),
         "aggregates": {},
         "fingerprints": {**prints, "golden": golden} if isinstance(prints, dict) else prints,
     }

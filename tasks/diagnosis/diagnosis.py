@@ -20,6 +20,7 @@ from kbgate.tasks.diagnosis.variants import AS_IS
 from kbgate.tasks.domain import Inputs, Material, Vanished
 from kbgate.tasks.errors import named
 from kbgate.tasks.findings import Diagnosis, Finding, Group
+from kbgate.tasks.identity import identity_of
 from kbgate.tasks.results import ChangeKind, Placement
 from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.tables import EPSILON, Figure, Vectors
@@ -49,7 +50,7 @@ def diagnose(
 
 
 def _diagnose(exam: Exam, lab: Laboratory, limit: int) -> Diagnosis:
-    lost, history = list(golds_that_fell(exam)), read_history(lab.home, exam.suite.name)
+    lost, history = list(golds_that_fell(exam)), read_history(lab.home, identity_of(exam.suite).keys)
     owed = _failing(exam) if exam.suite.acceptance is not None else set()
     findings: list[Finding] = []
     ends = time.monotonic() + PATIENCE

@@ -13,6 +13,7 @@ from kbgate.tasks.diagnosis.laboratory import ACCESS, Laboratory
 from kbgate.tasks.domain import Case, Cases, Inputs, Material
 from kbgate.tasks.findings import Finding
 from kbgate.tasks.gate.policy import policy_fingerprint
+from kbgate.tasks.identity import identity_of, run_folder
 from kbgate.tasks.index.fingerprint import golden_fingerprint
 from kbgate.tasks.predicates import valid_cards
 from kbgate.tasks.runs.history import read_history
@@ -143,8 +144,8 @@ def _examined(inputs: Inputs, material: Material, as_of: dt.datetime, home: Path
 
     golden, policy = golden_fingerprint(inputs.golden.cases), policy_fingerprint(inputs.suite)
     valid = valid_cards(inputs.kb.cards, as_of)
-    for line in reversed(read_history(home, inputs.suite.name)):
-        path = home / "runs" / inputs.suite.name / line.run / "run.parquet"
+    for line in reversed(read_history(home, identity_of(inputs.suite).keys)):
+        path = run_folder(home, inputs.suite, line.run) / "run.parquet"
         same = (line.fingerprints.index, line.fingerprints.golden, line.fingerprints.policy)
         alike = line.valid_at is not None and valid_cards(inputs.kb.cards, line.valid_at) == valid
         if alike and same == (material.fingerprint, golden, policy) and path.exists():

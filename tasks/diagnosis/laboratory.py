@@ -16,6 +16,7 @@ from kbgate.tasks.clock import LATEST
 from kbgate.tasks.diagnosis.variants import AS_IS, Change, Pieces, Ranking, Variants
 from kbgate.tasks.domain import Card, Cases, Inputs, KnowledgeBase, Material, Question
 from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.identity import identity_of
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.embedding import embed_queries, embed_rows
 from kbgate.tasks.index.fingerprint import pipeline_of
@@ -104,7 +105,7 @@ class Laboratory:
     def _old(self) -> dict[str, Card]:
         """By content hash, the cards that are no longer as the baseline knew them, where that is still kept."""
         lost = {value for card, value in self.baseline_hashes.items() if card in self.newcomers or card not in self.cards}
-        kept = dict(recall_cards(self.home, self.suite.name, lost))
+        kept = dict(recall_cards(self.home, identity_of(self.suite).archives, lost))
         if lost - set(kept):
             with contextlib.suppress(KbgateError):
                 then = cards_of_baseline(self.suite) or {}

@@ -11,11 +11,12 @@ from pydantic import JsonValue, ValidationError
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.gate.policy import policy_mistakes
 from kbgate.tasks.index.chunking import CHUNKERS
-from kbgate.tasks.records import clean, problems_of, read_text
+from kbgate.tasks.records import clean, digest, problems_of, read_text
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, lanes_of
 from kbgate.tasks.settings import FILE, Suite
 
 EXTERNAL = "external"
+_LONGEST_NAME, _HASH = 63, 8
 
 
 def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
@@ -30,7 +31,7 @@ def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
         if not is_beir(folder):
             raise InputError([Problem(str(folder), 0, "has neither suite.toml nor a BEIR corpus.jsonl + queries.jsonl")])
         table: dict[str, JsonValue] = {
-            "name": re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:63] or "beir",
+            "name": _name_of(folder.name),
             "kb": {"path": "."},
         }
     else:
@@ -49,6 +50,14 @@ def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
     if problems:
         raise InputError(problems)
     return suite
+
+
+def _name_of(folder: str) -> str:
+    """A suite's name made from its folder's; a hash stands for letters that a name cannot have."""
+    name = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-")
+    if folder.isascii() and name:
+        return name[:_LONGEST_NAME]
+    return f"{name[: _LONGEST_NAME - _HASH - 1] or 'beir'}-{digest(folder, _HASH)}"
 
 
 def find_suites(folder: Path) -> list[str]:

@@ -27,8 +27,8 @@ _ADVICE = "restore it: the builds beside it are untouched"
 class FolderProduction:
     """A folder: CURRENT, and versions/<build>/, each a Chroma store of its own."""
 
-    def __init__(self, home: Path, suite: str):
-        self.home, self.suite = home, suite
+    def __init__(self, home: Path, suite: str, take_over: bool = False):
+        self.home, self.suite, self._take_over = home, suite, take_over
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -41,7 +41,7 @@ class FolderProduction:
         file = self.home / POINTER
         if not file.exists():
             return NOTHING_SERVED
-        pointer = parse(file.read_bytes(), str(file), self.suite, _ADVICE)
+        pointer = parse(file.read_bytes(), str(file), self.suite, _ADVICE, self._take_over)
         for target in (pointer.target, *pointer.previous):
             if target and target.place != f"{VERSIONS}/{target.build}":
                 sentence = f"says that {target.build} is at '{target.place}', not at {VERSIONS}/{target.build}; {_ADVICE}"

@@ -7,21 +7,46 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kbgate.tasks.errors import Refused, Unmeasured, did_you_mean
+from kbgate.tasks.identity import HASH, identity_of
 from kbgate.tasks.index.store import close_store, is_server, open_store
-from kbgate.tasks.production.folder import FolderProduction
-from kbgate.tasks.production.pointer import Production, Target
+from kbgate.tasks.production.folder import POINTER, FolderProduction
+from kbgate.tasks.production.pointer import Production, Target, is_build
 from kbgate.tasks.production.series import look
 from kbgate.tasks.production.server import ServerProduction, head, served_names
 from kbgate.tasks.settings import Suite
 
 
-def open_production(suite: Suite, home: Path) -> Production:
-    """The production of a suite, as its [production] says; a folder under kbgate's home where it says nothing."""
-    settings = suite.production
-    default = (home / "production" / suite.name).resolve()
+def open_production(suite: Suite, home: Path, take_over: bool = False) -> Production:
+    """The production of a suite, as its [production] says; a folder under kbgate's home where it says nothing.
+
+    `take_over`: what another suite, or an older kbgate, serves from there is left behind knowingly; otherwise it is refused.
+    """
+    settings, key = suite.production, identity_of(suite).key
+    default = _default_folder(home / "production", suite.name, key).resolve()
     if settings.url:
-        return ServerProduction(default, suite.name, settings.url, settings.collection or suite.name)
-    return FolderProduction((suite.folder / settings.path).resolve() if settings.path else default, suite.name)
+        return ServerProduction(default, key, settings.url, settings.collection or suite.name, take_over)
+    return FolderProduction((suite.folder / settings.path).resolve() if settings.path else default, key, take_over)
+
+
+def _default_folder(folder: Path, name: str, key: str) -> Path:
+    """The place of a suite among others of its name; that of an older kbgate, the bare name, while it is nobody else's."""
+    own, older = folder / key, folder / name
+    if own.exists() or not (older / POINTER).exists():
+        return own
+    try:
+        builds = FolderProduction(older, "").read().builds
+    except Refused:
+        return older  # it says itself what is wrong with it
+    return older if any(is_build(build, suite) for build in builds for suite in (name, key)) else own
+
+
+def namesakes(suite: Suite, home: Path) -> list[str]:
+    """Where others of its name serve from, while it has no place of its own: it may be one of them, moved or begun anew."""
+    folder, key = home / "production", identity_of(suite).key
+    if suite.production.url or suite.production.path or (_default_folder(folder, suite.name, key) / POINTER).exists():
+        return []
+    stands = sorted(folder.glob(f"{suite.name}-{'?' * HASH}/{POINTER}"))
+    return [str(file.parent) for file in stands if file.parent.name != key]
 
 
 @contextlib.contextmanager

@@ -159,8 +159,11 @@ class Production(Protocol):
         """Remove a build, unless the pointer names it."""
 
 
-def parse(text: bytes, where: str, suite: str, advice: str) -> Pointer:
-    """A pointer as it was written; `suite`: the one it must be of, any if ""; `advice`: what to do where it is none."""
+def parse(text: bytes, where: str, suite: str, advice: str, take_over: bool = False) -> Pointer:
+    """A pointer as it was written; `suite`: the one it must be of, any if ""; `advice`: what to do where it is none.
+
+    `take_over`: builds that are not the suite's are not in it; nothing of theirs is removed.
+    """
     try:
         content = parse_json(text.decode("utf-8"))
         pointer = Pointer.of(_of_known_schema(content))
@@ -172,8 +175,15 @@ def parse(text: bytes, where: str, suite: str, advice: str) -> Pointer:
             detail = next(problems_of(error, where, 0, Pointer)).sentence
         raise Refused(str(Problem(where, 0, f"is not a pointer kbgate wrote ({detail}); {advice}"))) from None
     strange = sorted(build for build in pointer.builds if not is_build(build, suite))
+    if strange and take_over and suite:
+        own = tuple(target for target in pointer.previous if is_build(target.build, suite))
+        target = pointer.target if pointer.target and is_build(pointer.target.build, suite) else None
+        return pointer.model_copy(update={"target": target, "previous": own})
     if strange:
-        sentence = f"serves '{strange[0]}', which is not a build of '{suite}'; give each suite a place of its own"
+        sentence = (
+            f"serves '{strange[0]}', which is not a build of '{suite}'; give each suite a place of its own ([production]), or, "
+            "where this one is to serve from there from now on: kbgate promote --take-over"
+        )
         if not suite:
             sentence = f"serves '{strange[0]}', which is not a name kbgate gives; {advice}"
         raise Refused(str(Problem(where, 0, sentence)))

@@ -30,16 +30,16 @@ def stem_of(name: str) -> str:
     return f"{name}.pointer"
 
 
-def head(listing: Listing, url: str, name: str, suite: str = "") -> Pointer:
+def head(listing: Listing, url: str, name: str, suite: str = "", take_over: bool = False) -> Pointer:
     """The pointer of the highest number; that of an older kbgate where there is none yet."""
     there = numbers(listing, stem_of(name))
     if not there:
         old = listing.get(name, {}).get(_SAYS)
         advice = "restore it: the builds beside it are untouched"
-        return NOTHING_SERVED if old is None else parse(str(old).encode(), f"{url} {name}", suite, advice)
+        return NOTHING_SERVED if old is None else parse(str(old).encode(), f"{url} {name}", suite, advice, take_over)
     last = max(there)
     where = f"{url} {stem_of(name)}.{last}"
-    pointer = parse(str(there[last].get(_SAYS)).encode(), where, suite, "delete this collection to serve the number before it")
+    pointer = parse(str(there[last].get(_SAYS)).encode(), where, suite, "delete it to serve the number before it", take_over)
     if pointer.number != last:
         raise Unmeasured(f"{where} says that it is number {pointer.number}; delete it to serve the number before it")
     return pointer
@@ -55,8 +55,8 @@ def served_names(listing: Listing) -> list[str]:
 class ServerProduction:
     """A Chroma server: `<name>.pointer.<n>`, `<name>.lease.<n>`, and a collection per build."""
 
-    def __init__(self, home: Path, suite: str, url: str, name: str):
-        self.home, self.suite, self._url, self._name = home, suite, url, name
+    def __init__(self, home: Path, suite: str, url: str, name: str, take_over: bool = False):
+        self.home, self.suite, self._url, self._name, self._take_over = home, suite, url, name, take_over
         self._lease: Lease | None = None
 
     def _client(self) -> Client:
@@ -69,7 +69,7 @@ class ServerProduction:
         return look(self._client(), self._url)
 
     def _head(self, listing: Listing) -> Pointer:
-        return head(listing, self._url, self._name, self.suite)
+        return head(listing, self._url, self._name, self.suite, self._take_over)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

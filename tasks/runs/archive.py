@@ -40,10 +40,13 @@ def keep_cards(home: Path, suite: str, cards: Cards) -> None:
     write_parquet(pa.table({"hash": pa.array(hashes), "card": pa.array([added[name] for name in hashes])}), path)
 
 
-def recall_cards(home: Path, suite: str, hashes: Iterable[str]) -> dict[str, Card]:
-    """The cards of these content hashes that are kept, by hash; where they were read is not."""
+def recall_cards(home: Path, suites: tuple[str, ...], hashes: Iterable[str]) -> dict[str, Card]:
+    """The cards of these content hashes that are kept, by hash; where they were read is not.
+
+    `suites`: the names a suite's cards are kept under.
+    """
     wanted, recalled = set(hashes), {}
-    for path in sorted(_folder(home, suite).glob("*.parquet")):
+    for path in (path for suite in suites for path in sorted(_folder(home, suite).glob("*.parquet"))):
         if not wanted & _hashes(path):
             continue
         table = pq.read_table(path)

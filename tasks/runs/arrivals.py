@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kbgate.tasks.domain import Arrivals, Inputs, Mode
+from kbgate.tasks.identity import identity_of, run_folder
 from kbgate.tasks.runs.columns import read_cards
 from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.runs.runfiles import MANIFEST
@@ -14,8 +15,8 @@ from kbgate.tasks.runs.runfiles import MANIFEST
 
 def arrivals(inputs: Inputs, home: Path, batch: str = "") -> Arrivals | None:
     """Cards that are new, changed or gone since the last green full run, or the baseline; None where there is neither."""
-    for line in reversed(read_history(home, inputs.suite.name)):
-        manifest = home / "runs" / inputs.suite.name / line.run / MANIFEST
+    for line in reversed(read_history(home, identity_of(inputs.suite).keys)):
+        manifest = run_folder(home, inputs.suite, line.run) / MANIFEST
         if line.verdict.green and line.mode == Mode.FULL and manifest.exists():
             return _between(f"run {line.run}", read_cards(manifest), _hashes(inputs), batch)
     return since_baseline(inputs, batch)

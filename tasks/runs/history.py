@@ -1,6 +1,7 @@
 """What each run of a suite came to, a line a run, in the order they ended.
 
-`.kbgate/history/<suite>.jsonl`, only ever appended to, each line in one write, so that runs which end together do not mix.
+`.kbgate/history/<key of its identity>.jsonl`, only ever appended to, each line in one write, so that runs which end together do
+not mix.
 A line that cannot be read (a full disk, a power cut) is skipped by readers; it never hides the others.
 """
 
@@ -52,11 +53,11 @@ class HistoryLine(Document):
 
 
 def path_of(home: Path, suite: str) -> Path:
-    """The history file of a suite."""
+    """The history file of a suite; `suite`: the key of its identity."""
     return home / "history" / f"{suite}.jsonl"
 
 
-def append_history(home: Path, document: VerdictDocument) -> None:
+def append_history(home: Path, suite: str, document: VerdictDocument) -> None:
     """Append one run: verdict, mode, fingerprints, means with n, counts, changed cases."""
     figures = [figure for figure in document.figures if figure.lane == document.method and not figure.slice]
     line = HistoryLine(
@@ -78,24 +79,23 @@ def append_history(home: Path, document: VerdictDocument) -> None:
         newly_passing=document.newly_passing,
         means={figure.metric: PastMean(mean=figure.current, n=figure.n) for figure in figures},
     )
-    append_line(path_of(home, document.suite), line.plain())
+    append_line(path_of(home, suite), line.plain())
 
 
-def read_history(home: Path, suite: str) -> list[HistoryLine]:
-    """Every readable line, oldest first."""
-    path = path_of(home, suite)
-    if not path.exists():
-        return []
+def read_history(home: Path, suite: tuple[str, ...]) -> list[HistoryLine]:
+    """Every readable line, oldest first; `suite`: the keys its identity has and had."""
     lines = []
-    for text in path.read_text(encoding="utf-8", errors="replace").split("\n"):
-        try:
-            lines.append(HistoryLine.of(parse_json(text)))
-        except ValueError:
-            continue
+    for path in (path_of(home, key) for key in suite):
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        for line in text.split("\n"):
+            try:
+                lines.append(HistoryLine.of(parse_json(line)))
+            except ValueError:
+                continue
     return lines
 
 
-def previous_run(home: Path, suite: str, mode: Mode, golden: str) -> Previous | None:
+def previous_run(home: Path, suite: tuple[str, ...], mode: Mode, golden: str) -> Previous | None:
     """The last run of a suite in this mode, where it asked the same golden set; None where there is none or it asked another.
 
     `golden`: the golden set's fingerprint.

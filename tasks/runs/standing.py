@@ -18,6 +18,7 @@ from kbgate.tasks.domain import Inputs, Material, Mode
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.gate.age import is_too_old
 from kbgate.tasks.gate.allowances import in_force
+from kbgate.tasks.identity import identity_of, run_folder
 from kbgate.tasks.index.fingerprint import kb_fingerprint, pipeline_of
 from kbgate.tasks.index.provenance import provenance_of
 from kbgate.tasks.outcomes import Judgement
@@ -32,11 +33,11 @@ def already_judged(
     inputs: Inputs, material: Material, fingerprints: Fingerprints, clock: Clock, home: Path
 ) -> Judgement | None:
     """The last full run's verdict, where it judged exactly what is there now; None where an exam is due."""
-    runs = [line.run for line in read_history(home, inputs.suite.name) if line.mode == Mode.FULL]
+    runs = [line.run for line in read_history(home, identity_of(inputs.suite).keys) if line.mode == Mode.FULL]
     # A bad line in the knowledge base is in no fingerprint.
     if not runs or inputs.kb.problems:
         return None
-    folder = home / "runs" / inputs.suite.name / runs[-1]
+    folder = run_folder(home, inputs.suite, runs[-1])
     try:
         document = read_verdict(folder)
         stands = (

@@ -22,6 +22,7 @@ from threading import Thread
 from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.diagnosis.diagnosis import UNKNOWN
 from kbgate.tasks.domain import Inputs
+from kbgate.tasks.identity import identity_of
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.runs.archive import keep_cards
@@ -111,7 +112,7 @@ def drill(
         original, base = copy_of(inputs, day, cards, Random(seed)), root / "base"
         write(original, base)
         accept(base, home)
-        keep_cards(home, inputs.suite.name, load_cards(load_suite(base)).cards)
+        keep_cards(home, identity_of(load_suite(base)).archive, load_cards(load_suite(base)).cards)
         first = trial_of(base, home, LOOKED_INTO)
         original.golds = tuple(sorted({card for _, card in first.held}))
         original.models = other_models(inputs, root / "models")

@@ -20,6 +20,8 @@ from typing import Any
 import httpx
 import pytest
 
+from kbgate.tasks.identity import identity_of
+from kbgate.tasks.inputs.suite import load_suite
 from tests.conftest import MEDICATION, ROOT
 from tests.servers import COMMANDS, post, running
 
@@ -129,13 +131,14 @@ def mend(suite: Path) -> None:
 
 def read_back(site: Path) -> str:
     """What a separate process finds behind the pointer."""
-    found = site / "state" / "production" / "medication"
+    (found,) = site.glob("state/production/medication-*")
     return subprocess.run([sys.executable, "-c", READER, found], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.usefixtures("worker")
 def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    suite, pointer = site / "baselines" / "medication", site / "state" / "production" / "medication" / "CURRENT"
+    suite = site / "baselines" / "medication"
+    pointer = site / "state" / "production" / identity_of(load_suite(suite)).key / "CURRENT"
 
     night = start(api, "nightly", "nightly", {"folder": "baselines"})
     assert (night["state"]["type"], night["state"]["name"]) == ("COMPLETED", "Pass"), night["state"]["message"]

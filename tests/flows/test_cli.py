@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import MEDICATION, ROOT, edit_lines, edit_text, last_report, last_verdict, read_lines
+from tests.conftest import MEDICATION, ROOT, edit_lines, edit_text, last_report, last_verdict, read_lines, run_named
 
 CLI = Callable[..., int]
 LOST = "epilepsy-missed"
@@ -28,16 +28,16 @@ def without_baseline(suite: Path) -> None:
 
 
 def test_a_healthy_suite_passes_and_leaves_its_files(medication: Path, kbgate: CLI, home: Path) -> None:
-    before = len(read_lines(home / "history" / "medication.jsonl")) if (home / "history").exists() else 0
+    before = sum(len(read_lines(file)) for file in home.glob("history/medication-*.jsonl"))
     assert kbgate("evaluate", medication) == 0
     verdict = last_verdict(home)
-    folder = home / "runs" / "medication" / verdict["run"]
+    folder = run_named(home, verdict["run"])
     assert {file.name for file in folder.iterdir()} - {"label_review.csv"} == {
         "verdict.json", "report.md", "run.parquet", "scores.parquet", "cards.parquet", "run.trec", "qrels.trec",
     }  # fmt: skip
     assert (folder / "label_review.csv").exists() == (verdict["diagnosis"]["doubts"] > 0)
     assert {*verdict["files"], "verdict.json"} == {file.name for file in folder.iterdir()}
-    assert len(read_lines(home / "history" / "medication.jsonl")) == before + 1
+    assert sum(len(read_lines(file)) for file in home.glob("history/medication-*.jsonl")) == before + 1
     assert verdict["outcomes"] == {"answered": len(read_lines(medication / "golden.jsonl"))}
 
 

@@ -12,7 +12,7 @@ from kbgate.flows.cli_diagnosis import _print_drill, _print_explanation
 from kbgate.tasks.diagnosis.explanation import Above, Explanation, Lost, TopCard
 from kbgate.tasks.findings import Finding
 from kbgate.tasks.studies.drill import Drill, Mutant
-from tests.conftest import MEDICATION, cells_of, last_verdict, read_lines
+from tests.conftest import MEDICATION, cells_of, last_verdict, read_lines, run_named
 
 CLI = Callable[..., int]
 
@@ -47,7 +47,7 @@ def test_explain_shows_the_ranks_of_the_last_run(
     medication: Path, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert kbgate("evaluate", medication) == 0
-    run = home / "runs" / "medication" / last_verdict(home)["run"] / "run.trec"
+    run = run_named(home, last_verdict(home)["run"]) / "run.trec"
     ranked = [line.split() for line in run.read_text().splitlines() if line.startswith("lamictal-week ")]
     titles = {card["id"]: card["title"] for card in read_lines(MEDICATION / "cards.jsonl")}
     capsys.readouterr()

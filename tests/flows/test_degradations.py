@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import edit_lines, edit_text, last_report, last_verdict, read_lines, write_lines
+from tests.conftest import edit_lines, edit_text, last_report, last_verdict, read_lines, run_named, write_lines
 
 CLI = Callable[..., int]
 
@@ -131,7 +131,7 @@ def test_five_rebuilds_rank_alike(medication: Path, kbgate: CLI, home: Path) -> 
     rankings = set()
     for _ in range(5):
         assert kbgate("evaluate", medication) == 0
-        run = home / "runs" / "medication" / last_verdict(home)["run"]
+        run = run_named(home, last_verdict(home)["run"])
         rankings.add((run / "run.trec").read_text())
     assert len(rankings) == 1
 

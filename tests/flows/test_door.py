@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from kbgate.flows import after_ingest, door, evaluate, nightly, promote, pull_request
-from tests.conftest import MEDICATION, ROOT, edit_lines, edit_text, last_report, last_verdict, write_lines
+from tests.conftest import MEDICATION, ROOT, edit_lines, edit_text, last_report, last_verdict, run_named, write_lines
 
 CLI = Callable[..., int]
 DEPLOYMENTS = yaml.safe_load((ROOT / "deploy" / "prefect.yaml").read_text())["deployments"]
@@ -122,7 +122,7 @@ def test_what_a_pinned_day_hides_is_told_and_neither_promoted_nor_taken_for_inge
     assert (verdict["verdict"], verdict["as_of"], verdict["valid_at"]) == ("PASS", "2026-06-01", "2026-06-01T00:00:00+00:00")
     assert report.startswith("# PASS: nothing fell")
     assert "which as\\_of pins" in report
-    file = tmp_path / "kept" / "runs" / "faq" / verdict["run"] / "verdict.json"
+    file = run_named(tmp_path / "kept", verdict["run"], "faq") / "verdict.json"
     fingerprint = verdict["fingerprints"]["index"]
     assert kbgate("gate", dated, "--verdict", file, "--index-fingerprint", fingerprint) == 1
     assert "validity was judged on 2026-06-01, not on 2026-06-30; next: kbgate evaluate" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_a_card_is_promoted_until_the_second_it_expires(
     verdict = last_verdict(tmp_path / "kept", "faq")
     assert (verdict["time"], verdict["valid_at"]) == ("2026-06-30T10:00:00+00:00",) * 2
     assert not any(reason["check"] == "pinned_day" for reason in verdict["reasons"])
-    file = tmp_path / "kept" / "runs" / "faq" / verdict["run"] / "verdict.json"
+    file = run_named(tmp_path / "kept", verdict["run"], "faq") / "verdict.json"
     assert kbgate("gate", dated, "--verdict", file, "--index-fingerprint", verdict["fingerprints"]["index"]) == 0
     at(monkeypatch, "2026-06-30T10:00:01")
     late = promote.run(str(dated))

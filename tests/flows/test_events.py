@@ -63,8 +63,16 @@ def test_an_event_is_sent_as_prefect_reads_it() -> None:
     ((path, (event,)),) = sent
     assert path == "/api/events"
     assert (event["id"], event["event"]) == (told, "kb.ingested")
-    assert event["resource"] == {"prefect.resource.id": "kbgate.suite.faq"}
+    assert event["resource"] == {"prefect.resource.id": "kbgate.suite.baselines/faq"}
     assert event["payload"] == {"suite": "baselines/faq", "batch": "evening", "ids": "", "path": ""}
+
+
+def test_two_folders_of_one_name_are_two_suites(tmp_path: Path) -> None:
+    with server([204]) as (api, sent):
+        for team in ("a", "b"):
+            emit(api, str(tmp_path / team / "faq"), {})
+    named = [event["resource"]["prefect.resource.id"] for _, (event,) in sent]
+    assert named == [f"kbgate.suite.{tmp_path.resolve()}/{team}/faq" for team in ("a", "b")]
 
 
 @pytest.mark.parametrize("first", [[503], [503, 500, 502], [429], [BREAK_OFF], [BREAK_OFF, 503]])

@@ -14,7 +14,7 @@ import pytest
 from kbgate.reports.render import COMMENT_LIMIT, render_comment
 from kbgate.tasks.outcomes import PullRequest
 from kbgate.tasks.runs.document import verdict_document
-from tests.conftest import MEDICATION, edit_lines, edit_text, last_report, last_verdict, read_lines
+from tests.conftest import MEDICATION, edit_lines, edit_text, last_report, last_verdict, read_lines, run_named, runs_in
 from tests.exams import Desk, filler
 
 CLI = Callable[..., int]
@@ -26,8 +26,7 @@ def lose_a_card(suite: Path) -> None:
 
 
 def runs(home: Path) -> set[str]:
-    folder = home / "runs" / "medication"
-    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+    return {folder.name for folder in runs_in(home)}
 
 
 # ------------------------------------------------------------------ nightly
@@ -125,7 +124,7 @@ def repository(tmp_path: Path, quarter: Path) -> Repository:
 def comment(home: Path) -> str:
     verdict = last_verdict(home)
     assert "comment.md" in verdict["files"], "what vouches for the verdict vouches for the comment"
-    return (home / "runs" / "medication" / verdict["run"] / "comment.md").read_text()
+    return (run_named(home, verdict["run"]) / "comment.md").read_text()
 
 
 def test_a_change_that_changes_nothing_passes_on_the_subset(repository: Repository, kbgate: CLI, home: Path) -> None:
@@ -388,12 +387,12 @@ def test_promote_rollback_status_and_gate(
     second = json.loads(pointer.read_text())["target"]["build"]
     assert second != first
     assert json.loads((medication / "baseline.json").read_text())["accepted"]["reason"] == "promoted"
-    verdict = home / "runs" / "medication" / last_verdict(home)["run"] / "verdict.json"
+    verdict = run_named(home, last_verdict(home)["run"]) / "verdict.json"
     index = last_verdict(home)["fingerprints"]["index"]
     # The verdict was taken against the baseline before this promotion accepted another.
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 1
     assert kbgate("evaluate", medication, "--now") == 0
-    verdict = home / "runs" / "medication" / last_verdict(home)["run"] / "verdict.json"
+    verdict = run_named(home, last_verdict(home)["run"]) / "verdict.json"
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", index) == 0
     assert kbgate("gate", medication, "--verdict", verdict, "--index-fingerprint", "0" * 16) == 1
 

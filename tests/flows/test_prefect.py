@@ -13,7 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import MEDICATION, ROOT, edit_lines, read_lines
+from kbgate.tasks.identity import identity_of
+from kbgate.tasks.inputs.suite import load_suite
+from tests.conftest import MEDICATION, ROOT, edit_lines, read_lines, runs_in
 from tests.servers import COMMANDS, free_port, post, running
 
 pytestmark = pytest.mark.slow
@@ -62,9 +64,9 @@ def newest(api: str, kind: str, **filters: Any) -> list[dict[str, Any]]:
 def test_an_exam_is_a_flow_run_with_a_task_run_per_stage_and_its_report(api: str, home: Path) -> None:
     done = evaluate(MEDICATION, api, home, "--fast")
     assert done.returncode == 0, done.stderr[-3000:]
-    run = newest(api, "flow_runs")[0]
+    run, key = newest(api, "flow_runs")[0], identity_of(load_suite(MEDICATION)).key
     assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Pass")
-    assert run["name"].startswith("evaluate medication ")
+    assert run["name"].startswith(f"evaluate {key} ")
     assert {"suite:medication", "verdict:PASS"} <= set(run["tags"])
     tasks = tasks_of(api, run, len(STAGES))
     assert {stage_of(task) for task in tasks} == STAGES
@@ -74,9 +76,9 @@ def test_an_exam_is_a_flow_run_with_a_task_run_per_stage_and_its_report(api: str
     assert {stage: sorted(needed - edges[stage]) for stage, needed in EDGES.items() if needed - edges[stage]} == {}
     assert sum(len(needed & edges[stage]) for stage, needed in EDGES.items()) == 34
     report = newest(api, "artifacts")[0]
-    assert report["key"] == "kbgate-medication"
+    assert report["key"] == f"kbgate-{key}"
     assert report["data"].startswith("# PASS: ")
-    assert a_verdict_event(api)["resource"]["prefect.resource.id"] == "kbgate.suite.medication"
+    assert a_verdict_event(api)["resource"]["prefect.resource.id"] == "kbgate.suite.baselines/medication"
 
 
 def tasks_of(api: str, run: dict[str, Any], count: int) -> list[dict[str, Any]]:
@@ -177,12 +179,11 @@ def test_bad_input_keeps_its_exit_code_and_sentence(api: str, home: Path, medica
 
 
 def test_an_api_that_cannot_be_reached_is_four_and_never_a_silent_fall_back(home: Path) -> None:
-    runs = home / "runs" / "medication"
-    before = set(runs.iterdir()) if runs.exists() else set()
+    before = runs_in(home)
     done = evaluate(MEDICATION, f"http://127.0.0.1:{free_port()}/api", home)
     assert done.returncode == 4
     assert "Failed to reach API" in done.stderr
-    assert (set(runs.iterdir()) if runs.exists() else set()) == before
+    assert runs_in(home) == before
 
 
 RETRIED = """
@@ -203,7 +204,7 @@ def test_a_block_with_retries_configured_runs_the_exam_once(api: str, home: Path
     command = [sys.executable, "-c", RETRIED, medication, own]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
     assert "Blocked FAILED" in done.stdout, done.stderr[-3000:]
-    assert len(list((own / "runs" / "medication").iterdir())) == 1
+    assert len(runs_in(own)) == 1
     assert newest(api, "flow_runs")[0]["run_count"] == 1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kbgate.tasks.gate.policy import policy_fingerprint
 from kbgate.tasks.inputs.suite import load_suite
-from tests.conftest import last_report, last_verdict, write_lines
+from tests.conftest import last_report, last_verdict, run_named, write_lines
 
 CLI = Callable[..., int]
 
@@ -131,7 +131,7 @@ class School:
     @property
     def newest(self) -> Path:
         """The folder of the newest run."""
-        return self.home / "runs" / self.name / str(self.verdict["run"])
+        return run_named(self.home, str(self.verdict["run"]), self.name)
 
     @property
     def policy(self) -> str:

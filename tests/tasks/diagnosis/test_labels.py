@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kbgate.tasks.diagnosis.labels import doubts_of
-from tests.conftest import read_lines, write_lines
+from tests.conftest import read_lines, runs_in, write_lines
 from tests.exams import CARDS, Desk, filler
 
 CLI = Callable[..., int]
@@ -45,7 +45,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def review(home: Path) -> Path:
-    runs = sorted((home / "runs" / "doubt").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    runs = runs_in(home, "doubt")
     return runs[-1] / "label_review.csv"
 
 

@@ -15,6 +15,7 @@ import pytest
 from kbgate.tasks.diagnosis.diagnosis import groups_of
 from kbgate.tasks.domain import Index, Outcome, Question, Ranked
 from kbgate.tasks.findings import Finding
+from kbgate.tasks.identity import identity_of
 from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
@@ -30,7 +31,7 @@ Edit = Callable[[dict[str, Any]], dict[str, Any] | None]
 @pytest.fixture
 def suite(tmp_path: Path, home: Path) -> Path:
     """The bundled suite with all of its questions, its cards kept as a run would keep them."""
-    keep_cards(home, "medication", load_cards(load_suite(MEDICATION)).cards)
+    keep_cards(home, identity_of(load_suite(MEDICATION)).archive, load_cards(load_suite(MEDICATION)).cards)
     return Path(shutil.copytree(MEDICATION, tmp_path / "medication"))
 
 
@@ -95,7 +96,7 @@ def test_eighty_new_documents_push_an_old_table_from_rank_4_to_14_and_are_named(
     write_lines(folder / "cards.jsonl", old)
     write_lines(folder / "golden.jsonl", [{"id": "allowance", "query": "allowance", "expected": ["table"]}])
     accept(folder, home)
-    keep_cards(home, "travel", load_cards(load_suite(folder)).cards)
+    keep_cards(home, identity_of(load_suite(folder)).archive, load_cards(load_suite(folder)).cards)
     beats, others = [says(f"new-{n}", 14) for n in range(10)], [says(f"new-{n}", 1) for n in range(10, 80)]
     write_lines(folder / "cards.jsonl", [*old, *beats, *others])
     finding = only(findings_of(folder, home), "allowance")
@@ -289,7 +290,7 @@ def test_a_method_that_somebody_brought_is_diagnosed_as_any_other(tmp_path: Path
     folder = lone(tmp_path, '[retrieval]\nmethod = "shared-words"\n', cards, cases)
     assert findings_of(folder, home) == ()
     accept(folder, home)
-    keep_cards(home, "lone", load_cards(load_suite(folder)).cards)
+    keep_cards(home, identity_of(load_suite(folder)).archive, load_cards(load_suite(folder)).cards)
     write_lines(folder / "cards.jsonl", [{**cards[0], "text": "A parking"}, cards[1]])
     finding = only(findings_of(folder, home), "scooter")
     assert (finding.cause, finding.proven, finding.evidence["rank now"]) == ("text_lost", True, 2)
@@ -361,7 +362,7 @@ def test_a_footer_that_was_always_there_is_no_cause(tmp_path: Path, home: Path) 
     cases = [{"id": "scooter", "query": "What does a parking permit for an electric scooter cost?", "expected": ["handbook"]}]
     folder = lone(tmp_path, '[retrieval]\nmethod = "dense"\n', cards, cases)
     accept(folder, home)
-    keep_cards(home, "lone", load_cards(load_suite(folder)).cards)
+    keep_cards(home, identity_of(load_suite(folder)).archive, load_cards(load_suite(folder)).cards)
     cards[-1] = {"id": "handbook", "text": f"Zzz.\n{foot}"}
     write_lines(folder / "cards.jsonl", cards)
     finding = only(findings_of(folder, home), "scooter")
@@ -503,7 +504,7 @@ def test_what_was_so_when_the_gold_still_stood_is_no_cause(tmp_path: Path, home:
     cases = [{"id": "scooter", "query": "What does a parking permit for an electric scooter cost?", "expected": ["handbook"]}]
     folder = lone(tmp_path, '[chunking]\nmethod = "whole"\n[retrieval]\nmethod = "dense"\n', cards, cases)
     accept(folder, home)
-    keep_cards(home, "lone", load_cards(load_suite(folder)).cards)
+    keep_cards(home, identity_of(load_suite(folder)).archive, load_cards(load_suite(folder)).cards)
     write_lines(folder / "cards.jsonl", [*cards, {"id": "permits", "text": RIVAL}])
     finding = only(findings_of(folder, home), "scooter")
     assert (finding.cause, finding.culprits, finding.proven) == ("displaced", ("permits",), True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,16 @@ def test_a_suite_never_changes_after_reading(tmp_path: Path) -> None:
     suite = Suite(folder=tmp_path, name="x")
     with pytest.raises(ValueError, match="frozen"):
         suite.top_k = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("SciFact", "scifact"), ("nq dev_2", "nq-dev-2"), ("知识库", "beir-9a087829"), ("справка", ""), ("Übung", ""), ("-", "")],
+)
+def test_a_name_made_of_a_folders_name_is_its_own(folder: str, name: str, tmp_path: Path) -> None:
+    """What a name cannot have is in its hash: two folders of Chinese or Russian names are not one suite 'beir'."""
+    (tmp_path / folder).mkdir()
+    for file in ("corpus.jsonl", "queries.jsonl"):
+        (tmp_path / folder / file).touch()
+    made = load_suite(tmp_path / folder).name
+    assert made == name or (not name and re.fullmatch(r"[a-z0-9-]*-[0-9a-f]{8}", made)), made

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kbgate.tasks.errors import Overtaken, Refused, Unmeasured
+from kbgate.tasks.identity import identity_of
 from kbgate.tasks.index.store import close_store
 from kbgate.tasks.production import folder, lock, resolve
 from kbgate.tasks.production.folder import FolderProduction
@@ -210,7 +211,7 @@ def test_a_server_that_is_not_there_measures_nothing(tmp_path: Path) -> None:
 
 def test_where_production_is(tmp_path: Path) -> None:
     suite = Suite(folder=tmp_path / "suite", name="faq")
-    assert open_production(suite, tmp_path).home == tmp_path / "production" / "faq"
+    assert open_production(suite, tmp_path).home == tmp_path / "production" / identity_of(suite).key
     named = suite.model_copy(update={"production": suite.production.model_copy(update={"path": "../serving"})})
     assert open_production(named, tmp_path).home == tmp_path / "serving"
 

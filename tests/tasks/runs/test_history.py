@@ -21,37 +21,37 @@ def document(desk: Desk) -> VerdictDocument:
 
 
 def test_a_run_is_a_line_that_reads_back(desk: Desk, tmp_path: Path) -> None:
-    append_history(tmp_path, document(desk))
-    append_history(tmp_path, document(desk))
-    lines = read_history(tmp_path, "desk")
+    append_history(tmp_path, "desk", document(desk))
+    append_history(tmp_path, "desk", document(desk))
+    lines = read_history(tmp_path, ("desk",))
     assert [line.verdict for line in lines] == [VerdictName.INCONCLUSIVE, VerdictName.INCONCLUSIVE]
     assert (lines[0].means["contract@3"].mean, lines[0].means["contract@3"].n) == (1, 1)
-    assert read_history(tmp_path, "other") == []
+    assert read_history(tmp_path, ("other",)) == []
 
 
 def test_a_torn_line_hides_no_other(desk: Desk, tmp_path: Path) -> None:
     written = document(desk)
-    append_history(tmp_path, written)
+    append_history(tmp_path, "desk", written)
     with path_of(tmp_path, "desk").open("a") as file:
         file.write('{"schema": 1, "sui')
-    append_history(tmp_path, written)
-    assert len(read_history(tmp_path, "desk")) == 2
+    append_history(tmp_path, "desk", written)
+    assert len(read_history(tmp_path, ("desk",))) == 2
 
 
 def test_a_line_is_read_by_its_schema_alone(desk: Desk, tmp_path: Path) -> None:
     """Lines of the first kbgate had no `as_of`; a later one may write more into a line, and another schema is another line."""
-    append_history(tmp_path, document(desk))
+    append_history(tmp_path, "desk", document(desk))
     line = json.loads(path_of(tmp_path, "desk").read_text())
     older = {name: value for name, value in line.items() if name != "as_of"}
     with path_of(tmp_path, "desk").open("a") as file:
         for other in (older, {**line, "weather": "fine"}, {**line, "schema": 2}, {**line, "mode": 1}, ["line"]):
             file.write(json.dumps(other) + "\n")
-    assert [line.as_of is None for line in read_history(tmp_path, "desk")] == [False, True, False]
+    assert [line.as_of is None for line in read_history(tmp_path, ("desk",))] == [False, True, False]
 
 
 def _append(home: Path, written: VerdictDocument) -> None:
     for _ in range(50):
-        append_history(home, written)
+        append_history(home, "desk", written)
 
 
 def test_runs_that_end_together_do_not_mix(desk: Desk, tmp_path: Path) -> None:
@@ -62,18 +62,18 @@ def test_runs_that_end_together_do_not_mix(desk: Desk, tmp_path: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len(read_history(tmp_path, "desk")) == 150
+    assert len(read_history(tmp_path, ("desk",))) == 150
 
 
 def test_the_previous_run_is_of_the_same_questions_and_the_same_mode(desk: Desk, tmp_path: Path) -> None:
-    assert previous_run(tmp_path, "desk", Mode.FULL, "f" * 16) is None
+    assert previous_run(tmp_path, ("desk",), Mode.FULL, "f" * 16) is None
     written = document(desk)
-    append_history(tmp_path, written)
-    previous = previous_run(tmp_path, "desk", Mode.FULL, "f" * 16)
+    append_history(tmp_path, "desk", written)
+    previous = previous_run(tmp_path, ("desk",), Mode.FULL, "f" * 16)
     assert previous is not None
     assert (previous.run, previous.means["contract@3"]) == (written.run, Mean(mean=1.0, n=1))
-    assert previous_run(tmp_path, "desk", Mode.FAST, "f" * 16) is None
-    assert previous_run(tmp_path, "desk", Mode.FULL, "e" * 16) is None
+    assert previous_run(tmp_path, ("desk",), Mode.FAST, "f" * 16) is None
+    assert previous_run(tmp_path, ("desk",), Mode.FULL, "e" * 16) is None
 
 
 def test_figures_tell_their_change_since_the_previous_run_of_as_many_cases(desk: Desk) -> None:

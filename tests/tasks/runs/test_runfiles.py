@@ -27,7 +27,7 @@ from kbgate.tasks.runs.document import (
 )
 from kbgate.tasks.runs.runfiles import digests_of, seal_of, text_of, trec_judgments, trec_run, write_run
 from kbgate.tasks.tables import Hits
-from tests.conftest import ROOT
+from tests.conftest import ROOT, runs_in
 from tests.exams import Desk, filler
 
 SCHEMA = ROOT / "reports" / "schemas" / "verdict.v1.schema.json"
@@ -177,7 +177,7 @@ def test_a_run_that_brought_nothing_is_still_a_table(desk: Desk) -> None:
 
 def test_lane_ranks_stand_beside_the_methods(home: Path, kbgate: Any, medication: Path) -> None:
     assert kbgate("evaluate", medication) == 0
-    newest = max((home / "runs" / "medication").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    newest = runs_in(home)[-1]
     table = pd.read_parquet(newest / "run.parquet")
     assert {"rank_dense", "rank_bm25", "rank_exact", "rank_reference", "predicate", "ms"} <= set(table.columns)
     top = table[table["rank"] == 1]

@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from kbgate.tasks.outcomes import Judgement
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.runfiles import seal_of, text_of
 from kbgate.tasks.runs.standing import already_judged
-from tests.conftest import edit_lines, edit_text, write_lines
+from tests.conftest import edit_lines, edit_text, runs_in, write_lines
 
 DAY = dt.datetime(2026, 6, 1, 2, 30, tzinfo=dt.UTC)
 SETTINGS = """name = "faq"
@@ -60,6 +61,8 @@ class Site:
         write_lines(
             self.suite / "golden.jsonl", [{"id": f"q-{word}", "query": word, "must_cite_one_of": [word]} for word in words]
         )
+        # A repository of its own: a copy of the whole site is the same suite, from its root.
+        subprocess.run(["git", "init", "-q", str(self.suite.parent)], check=True)
         self.accept("first")
         self.judge()
 
@@ -82,7 +85,7 @@ class Site:
 
     @property
     def run(self) -> Path:
-        return max((self.home / "runs" / "faq").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+        return runs_in(self.home, "faq")[-1]
 
     def rewrite(self, **changes: Any) -> None:
         """Edit the last verdict, and make its seal fit."""
@@ -178,7 +181,7 @@ WAYS: dict[str, Callable[[Site], object]] = {
     "a verdict of cards that were valid then": lambda s: s.rewrite(valid_at="2026-06-05T00:00:00+00:00"),
     "cards that were announced then": lambda s: s.ingested("vpn"),
     "a key that this verdict was not made with": lambda s: s._patch.setenv("KBGATE_KEY", "k" * 32),
-    "no history": lambda s: (s.home / "history" / "faq.jsonl").unlink(),
+    "no history": lambda s: shutil.rmtree(s.home / "history"),
 }
 
 

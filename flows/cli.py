@@ -68,12 +68,15 @@ def _floors(texts: list[str]) -> dict[str, float]:
 def check(suite: SuiteFolder) -> int:
     """Check settings, cards, cases and baseline, without asking anything: every mistake at once, with file and line."""
     from kbgate.tasks import exam, stages
+    from kbgate.tasks.inputs.folder import told
 
     inputs = exam.check(stages.load_suite(suite))
     golden = inputs.golden
     unasked = f", {golden.unjudged} questions without judgment left out" if golden.unjudged else ""
     cards, cases = len(inputs.kb.cards), len(golden.cases)
     print(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; nothing to mend")
+    if inputs.kb.left_out:
+        print(f"not read of {inputs.suite.kb.path}: {told(inputs.kb.left_out)}")
     return 0
 
 

@@ -123,6 +123,8 @@ class KnowledgeBase:
     problems: tuple[Problem, ...] = ()
     rejected: Mapping[str, Problem] = field(default_factory=dict)
     """By the id it would have had: what is wrong with a card that was refused, the first mistake."""
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Files of its folder that are not read, by the reason."""
 
 
 @dataclass(frozen=True, slots=True)

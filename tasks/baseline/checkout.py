@@ -14,6 +14,7 @@ from kbgate.tasks.baseline.files import FILES
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.git import run_git, trouble_of
 from kbgate.tasks.inputs import golden
+from kbgate.tasks.inputs.folder import LINK, walk
 from kbgate.tasks.inputs.readers import CORPUS, READERS
 from kbgate.tasks.settings import FILE, Suite
 
@@ -119,14 +120,11 @@ def _files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for place, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in (*names, *folders):
-            file = Path(place) / name
-            beir = any(part in _BEIR for part in file.relative_to(path).parts)
-            looked_at = file.suffix.lower() in READERS or name == CORPUS or beir
-            if file.is_symlink() or (file.is_file() and looked_at):
-                yield file
+    for name, reason in walk(path):
+        file = path / name
+        looked_at = file.suffix.lower() in READERS or file.name == CORPUS or any(part in _BEIR for part in name.split("/"))
+        if reason == LINK or (not reason and looked_at):
+            yield file
 
 
 def _tracked(top: Path, path: Path) -> dict[Path, str]:

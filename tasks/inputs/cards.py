@@ -13,7 +13,7 @@ from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.readers import read_cards
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, LARGEST
 from kbgate.tasks.records import Record, digest, nfc, one_line, problems_of
-from kbgate.tasks.settings import Suite
+from kbgate.tasks.settings import FILE, Suite
 
 Metadata = dict[str, Any]
 """Metadata as they may stand in a file: the validator says what is wrong with them."""
@@ -69,7 +69,7 @@ def load_cards(suite: Suite) -> KnowledgeBase:
     """Read every card; what is wrong stands in `problems`, one sentence each."""
     path = (suite.folder / suite.kb.path).resolve()
     try:
-        records, problems = read_cards(path)
+        records, problems, left_out = read_cards(path, suite.kb, _own(suite) if path == suite.folder else ())
     except InputError as error:
         return KnowledgeBase({}, tuple(error.problems))
     cards: dict[str, Card] = {}
@@ -84,7 +84,12 @@ def load_cards(suite: Suite) -> KnowledgeBase:
     if not cards and not problems:
         problems.append(Problem(path.name, 0, "holds no card"))
     lost = {name: problem for name, problem in rejected.items() if name not in cards}
-    return KnowledgeBase({name: cards[name] for name in sorted(cards)}, tuple(problems), lost)
+    return KnowledgeBase({name: cards[name] for name in sorted(cards)}, tuple(problems), lost, left_out)
+
+
+def _own(suite: Suite) -> list[str]:
+    """The files of a suite that are none of its cards, where these stand in its own folder."""
+    return [FILE, *(path.name for name in ("golden.*", "baseline.*", "calibration.json") for path in suite.folder.glob(name))]
 
 
 def _read(record: Record, known: dict[str, Card]) -> tuple[Card | None, list[Problem]]:

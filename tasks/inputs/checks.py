@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from kbgate.tasks.comparison.wordings import missing_gold
 from kbgate.tasks.domain import Baseline, Case, GoldenSet, KnowledgeBase, Vanished
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
+from kbgate.tasks.inputs.folder import told
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, mistakes
 from kbgate.tasks.settings import FILE, Suite
 
@@ -44,6 +45,8 @@ def check_inputs(
         if allow.case not in known
     ]
     if problems:
+        if kb.left_out:  # among them may be what a label names
+            problems.append(Problem(suite.kb.path, 0, f"not read of this folder: {told(kb.left_out)}"))
         raise InputError(problems)
     return tuple(vanished)
 

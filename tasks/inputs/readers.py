@@ -7,16 +7,20 @@ file as one card says so (`document=True`): files of its kind are also collected
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.inputs.folder import LeftOut, list_folder, told
 from kbgate.tasks.records import Record, clean, read_jsonl, read_table, read_text
 from kbgate.tasks.registry import Registry, first_line
+from kbgate.tasks.settings import FILE, Kb
+from kbgate.tasks.settings.sections import EVERYTHING
 from kbgate.tasks.unfinished import refuse_pointer
 
 Reading = tuple[list[Record], list[Problem]]
@@ -58,25 +62,41 @@ def reader(*suffixes: str, document: bool = False) -> Callable[[Read], Read]:
     return declare
 
 
-def read_cards(path: Path) -> Reading:
-    """The raw records of whatever stands at a path: a file, a BEIR folder, a folder of documents; raises `InputError`."""
+def read_cards(path: Path, kb: Kb, own: Collection[str] = ()) -> tuple[list[Record], list[Problem], LeftOut]:
+    """The raw records of whatever stands at a path: a file, a BEIR folder, a folder of documents; raises `InputError`.
+
+    Beside them the files of a folder of documents that are not read, by the reason; `own`: those that are the suite's own.
+    """
     documents = [name for name, part in READERS.items() if part.document]
-    if path.is_dir():
-        if (path / CORPUS).is_file():
-            return READERS[".jsonl"].read(path / CORPUS, path)
-        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in documents and file.is_file())
-        if not files:
-            raise InputError([Problem(path.name, 0, f"holds neither {CORPUS} nor any {' or '.join(documents)} file")])
-        readings = [READERS[file.suffix.lower()].read(file, path) for file in files]
-        return [record for records, _ in readings for record in records], [
-            lost for _, problems in readings for lost in problems
-        ]
-    suffix = path.suffix.lower()
+    if path.is_dir() and not os.path.lexists(path / CORPUS):
+        listing = list_folder(path, kb, documents, own)
+        if not listing.documents:
+            rest = f"; not read: {told(listing.left_out)}" if listing.left_out else ""
+            sentence = f"holds neither {CORPUS} nor any {' or '.join(documents)} file{rest}"
+            raise InputError([Problem(path.name, 0, sentence)])
+        readings = [READERS[(path / name).suffix.lower()].read(path / name, path) for name in listing.documents]
+        return (
+            [record for records, _ in readings for record in records],
+            [lost for _, problems in readings for lost in problems],
+            listing.left_out,
+        )
+    if path.exists() and (kb.include != EVERYTHING or kb.exclude):
+        sentence = f"kb.include and kb.exclude are of a folder of documents, and {path.name} is none; remove them"
+        raise InputError([Problem(FILE, 0, sentence)])
+    return *_read_file(path / CORPUS if path.is_dir() else path, path, documents), {}
+
+
+def _read_file(file: Path, path: Path, documents: Sequence[str]) -> Reading:
+    """The records of a file that holds many cards; `path`: as the suite names it, the file or its folder."""
+    if file != path and file.is_symlink():
+        sentence = "is a link, and no link in the folder of a knowledge base is followed; name what it stands for in [kb] path"
+        raise InputError([Problem(file.name, 0, sentence)])
+    suffix = file.suffix.lower()
     if suffix not in READERS or suffix in documents:
         tables = ", ".join(name for name in READERS if name not in documents)
         sentence = f"is none of {tables}, a BEIR folder or a folder of {' / '.join(documents)}"
         raise InputError([Problem(path.name, 0, sentence)])
-    return READERS[suffix].read(path, path.parent)
+    return READERS[suffix].read(file, file.parent)
 
 
 @reader(".jsonl")

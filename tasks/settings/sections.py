@@ -6,10 +6,13 @@ import datetime as dt
 from string import Formatter
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+EVERYTHING = ("**",)
+"""The globs of [kb] include that choose every file."""
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -18,6 +21,19 @@ class Section(BaseModel):
     """A table of suite.toml: no unknown keys, no type guessing, never changed after reading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+def _is_glob(glob: str) -> str:
+    parts = glob.removesuffix("/").split("/")
+    if "\\" in glob or not all(parts) or {".", ".."} & set(parts):
+        raise ValueError("a glob is a path from the folder, its parts apart by one '/', without '.', '..' or a backslash")
+    if any("**" in part and part != "**" for part in parts):
+        raise ValueError("'**' stands for whole folders: it stands alone between two '/'")
+    return glob
+
+
+Glob = Annotated[str, AfterValidator(_is_glob)]
+"""Files of a folder, as [kb] names them."""
 
 
 class Kb(Section):
@@ -29,6 +45,10 @@ class Kb(Section):
     """refuse: a bad line ends the run; reject: it is counted, the run goes on and blocks."""
     filterable: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Metadata keys that filters and access rules may use."""
+    include: Annotated[tuple[Glob, ...], Field(strict=False, min_length=1)] = EVERYTHING
+    """Of a folder: globs from it of the files to read. A glob that names a folder means all that is in it."""
+    exclude: Annotated[tuple[Glob, ...], Field(strict=False)] = ()
+    """Of a folder: globs of files not to read; hidden files, links, node_modules and virtual environments never are."""
 
 
 class Chunking(Section):

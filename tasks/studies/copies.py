@@ -47,7 +47,8 @@ def _settings_of(inputs: Inputs, day: str) -> Settings:
     model = inputs.suite.folder / inputs.suite.embedding.model
     if model.is_dir():
         settings["embedding"] = {**settings.get("embedding", {}), "model": str(model.resolve())}
-    settings["kb"] = {**settings.get("kb", {}), "path": "cards.jsonl"}
+    kept = {name: value for name, value in settings.get("kb", {}).items() if name not in ("include", "exclude")}
+    settings["kb"] = {**kept, "path": "cards.jsonl"}
     if not any("@" in name for name in settings.get("gates", {})) and not settings.get("slice"):
         settings["k_values"] = [inputs.suite.top_k]  # the other cut-offs judge nothing here
     return settings

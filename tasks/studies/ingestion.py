@@ -19,6 +19,7 @@ from kbgate.tasks.diagnosis.causes.table_header import table_spans
 from kbgate.tasks.diagnosis.truncation import cut_off
 from kbgate.tasks.domain import Card, Inputs, Material
 from kbgate.tasks.errors import named
+from kbgate.tasks.inputs.folder import told
 from kbgate.tasks.predicates import is_early, is_over
 from kbgate.tasks.records import read_text
 from kbgate.tasks.tables import Chunks
@@ -48,6 +49,7 @@ def inspect(inputs: Inputs, material: Material, chunks: Chunks, as_of: dt.dateti
     cards = tuple(inputs.kb.cards.values())
     looks = (
         _rejected(inputs),
+        _left_out(inputs),
         _chunks(chunks),
         _cut(inputs, material, chunks),
         _split(cards, chunks),
@@ -56,7 +58,7 @@ def inspect(inputs: Inputs, material: Material, chunks: Chunks, as_of: dt.dateti
         _near_duplicates(cards),
         _repeated(cards),
         _characters(cards),
-        _normal_form(inputs.suite.folder / inputs.suite.kb.path),
+        _normal_form(inputs),
         _languages(cards),
         _sources(cards, chunks),
     )
@@ -71,6 +73,12 @@ def _observed(name: str, none: str, some: str, cards: Iterable[str]) -> Observat
 def _rejected(inputs: Inputs) -> Iterator[Observation]:
     problems = [str(problem) for problem in inputs.kb.problems]
     yield Observation("rejected", f"{len(problems)} lines rejected" if problems else "no line was rejected", tuple(problems))
+
+
+def _left_out(inputs: Inputs) -> Iterator[Observation]:
+    left_out = inputs.kb.left_out
+    names = tuple(name for names in left_out.values() for name in names)
+    yield Observation("files not read", told(left_out) or "every file was read", names)
 
 
 def _chunks(chunks: Chunks) -> Iterator[Observation]:
@@ -158,23 +166,23 @@ def _characters(cards: Sequence[Card]) -> Iterator[Observation]:
     yield _observed("invisible characters", "no card has invisible characters", "cards have invisible characters", unseen)
 
 
-def _normal_form(path: Path) -> Iterator[Observation]:
+def _normal_form(inputs: Inputs) -> Iterator[Observation]:
     """Where the files themselves are not in NFC: kbgate reads them so, another reader of the same files may not."""
     loose = [
         f"{file.name}:{number}"
-        for file in _text_files(path)
+        for file in _text_files(inputs)
         for number, line in enumerate(read_text(file).split("\n"), start=1)
         if not unicodedata.is_normalized("NFC", _unescaped(line))
     ]
     yield _observed("normal form", "every line is in Unicode's form NFC", "lines are not in Unicode's form NFC", loose)
 
 
-def _text_files(path: Path) -> list[Path]:
-    """The files of a knowledge base that are text."""
+def _text_files(inputs: Inputs) -> list[Path]:
+    """The files that cards were read from, those that are text."""
+    path = inputs.suite.folder / inputs.suite.kb.path
     if not path.is_dir():
         return [path] if path.suffix.lower() != ".parquet" else []
-    corpus = path / "corpus.jsonl"
-    return [corpus] if corpus.is_file() else sorted(p for p in path.rglob("*") if p.suffix.lower() in (".md", ".txt"))
+    return [path / name for name in sorted({card.file for card in inputs.kb.cards.values()})]
 
 
 def _unescaped(line: str) -> str:

@@ -604,6 +604,48 @@ def in_production(desk: Desk, harm: Harm) -> Verdict:
 Harm = Callable[[FolderProduction, Evaluation, Pointer], None]
 Way = Callable[[Desk, Answers], Verdict]
 FREE = "newly_failing = {ceiling = 1.0}\n"
+
+
+def of_documents(desk: Desk, answers: Answers, spoil: Callable[[Path], object] | None = None, kb: str = "") -> Verdict:
+    """The same cards, read from a folder of documents, with the one that answers spoiled."""
+    folder = desk.folder / "kb"
+    folder.mkdir()
+    for card in desk.cards:
+        head = f"---\ntier: {card['tier']}\n---\n" if card.get("tier") else ""
+        (folder / f"{card['id']}.md").write_text(head + card["text"])
+    desk.settings += f'[kb]\npath = "kb"\n{kb}\n'
+    if spoil:
+        assert desk.judge(answers).name == "PASS"
+        spoil(folder / "c0.md")
+    return desk.judge(answers)
+
+
+def became_a_link(card: Path) -> None:
+    card.rename(card.parent.parent / "c0.md")
+    card.symlink_to(card.parent.parent / "c0.md")
+
+
+def became_mdx(card: Path) -> None:
+    card.rename(card.with_suffix(".mdx"))
+
+
+def was_hidden(card: Path) -> None:
+    (card.parent / ".drafts").mkdir()
+    card.rename(card.parent / ".drafts" / card.name)
+
+
+def became_binary(card: Path) -> None:
+    card.write_bytes(b"c0\0")
+
+
+def became_a_pointer(card: Path) -> None:
+    card.write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 2\n")
+
+
+def became_a_merge(card: Path) -> None:
+    card.write_text("<<<<<<< HEAD\nc0\n=======\nc1\n>>>>>>> theirs\n")
+
+
 WAYS: dict[str, tuple[Way, str]] = {
     "identical runs": (lambda d, a: d.judge(a), "PASS"),
     "one question raised": (lambda d, a: d.judge(a | {"q005": "raised"}), "BLOCK"),
@@ -738,6 +780,14 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a blank key that reads": (lambda d, a: believed(d, a, "none", ""), "InputError"),
     "a model behind a link that leads nowhere": (lambda d, a: linked_model(d, a, "nowhere"), "InputError"),
     "a model behind a link that leads back": (lambda d, a: linked_model(d, a, "."), "InputError"),
+    "a gold that became a link": (lambda d, a: of_documents(d, a, became_a_link), "BLOCK"),
+    "a gold in a file of a kind that is not read": (lambda d, a: of_documents(d, a, became_mdx), "BLOCK"),
+    "a gold in a folder that is hidden": (lambda d, a: of_documents(d, a, was_hidden), "BLOCK"),
+    "a gold that became binary": (lambda d, a: of_documents(d, a, became_binary), "BLOCK"),
+    "a gold that [kb] excludes": (lambda d, a: of_documents(d, a, kb='exclude = ["c0.md"]'), "BLOCK"),
+    "a slip of the pen in [kb] exclude": (lambda d, a: of_documents(d, a, kb='exclude = ["drfts/**"]'), "InputError"),
+    "a pointer in the place of a gold": (lambda d, a: of_documents(d, a, became_a_pointer), "InputError"),
+    "both sides of a merge in a gold": (lambda d, a: of_documents(d, a, became_a_merge), "InputError"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),
     "a candidate short by a row": (lambda d, a: in_production(d, short_candidate), "Unmeasured"),
     "a pointer that moved since the exam began": (lambda d, a: in_production(d, pointer_moved_meanwhile), "Unmeasured"),

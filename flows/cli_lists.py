@@ -17,15 +17,15 @@ def add_to(app: typer.Typer) -> None:
 
 def metrics() -> int:
     """List every metric: what it says, its direction, its source."""
-    from kbgate.tasks.metrics import AGGREGATES, METRICS, part_of
+    from kbgate.tasks.metrics import AGGREGATES, METRICS, better, part_of
     from kbgate.tasks.tables import Figure
 
     rows = []
     for name in sorted([*METRICS, *AGGREGATES]):
         part = part_of(Figure(name))
-        better, span = "higher" if part.higher_is_better else "lower", f"{part.low:g} to {part.high:g}"
+        span = f"{part.low:g} to {part.high:g}"
         shown = f"{name}@k" if part.at_k else name
-        rows.append((shown, better, span, part.unit, str(part.version), part.summary, part.source))
+        rows.append((shown, better(part), span, part.unit, str(part.version), part.summary, part.source))
     head = ("metric", "better", "range", "unit", "version", "what it says", "source")
     console(sys.stdout).print(table_of(head, rows))
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kbgate.tasks.diagnosis.causes import in_order
-from kbgate.tasks.metrics import METRICS, Judged
+from kbgate.tasks.metrics import METRICS, Judged, better
 from tests.conftest import ROOT
 
 README = ROOT / "README.md"
@@ -24,10 +24,7 @@ def causes() -> str:
 
 
 def table() -> str:
-    rows = (
-        f"| `{part.name}{'@k' if part.at_k else ''}` | {'higher' if part.higher_is_better else 'lower'} | {part.summary} |\n"
-        for part in METRICS.values()
-    )
+    rows = (f"| `{part.name}{'@k' if part.at_k else ''}` | {better(part)} | {part.summary} |\n" for part in METRICS.values())
     return "".join(rows)
 
 

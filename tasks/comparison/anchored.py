@@ -32,7 +32,7 @@ def since_anchor(
         figure: _since(figure, suite, golden, [(now, entry) for _, now, entry in cases if str(figure) in entry.scores], new,
                        scores[figure], reworded(earlier, figure))
         for figure in scores.figures
-        if str(figure) in known
+        if str(figure) in known and part_of(figure).higher_is_better is not None
     }  # fmt: skip
 
 

@@ -27,6 +27,8 @@ from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores
 
+_SIGNS = {True: 1.0, False: -1.0, None: 0.0}
+"""By which way is up; where neither is, nothing is won and nothing lost."""
 NOT_SAID = "not said"
 """The slice of cases that leave a label empty."""
 
@@ -161,7 +163,7 @@ def _accepted_labels(row: BaselineCase) -> dict[str, tuple[str, ...]]:
 def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Compared]:
     """Each figure over the same cases: means, interval, p, what would have shown."""
     parts = [part_of(figure) for figure in table.figures]
-    better = np.array([1.0 if part.higher_is_better else -1.0 for part in parts])
+    better = np.array([_SIGNS[part.higher_is_better] for part in parts])
     paired = np.asarray(~np.isnan(table.before).all(axis=0)) if len(table.before) else np.zeros(len(parts), bool)
     values = np.where(paired, table.now - table.before, table.now)
     # What is as it was: a whole span off is the worst that can happen to a case.
@@ -185,22 +187,19 @@ def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Com
         )  # fmt: skip
         if paired[place]:
             row = _beside_baseline(row, now, was, float(better[place]))
-            row = dataclasses.replace(row, p=float(p[place]), visible=round(float(visible[place]), DIGITS))
+            if better[place]:
+                row = dataclasses.replace(row, p=float(p[place]), visible=round(float(visible[place]), DIGITS))
         yield row
 
 
 def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float) -> Compared:
     """A figure with what the same cases had."""
+    row = dataclasses.replace(row, baseline=float(was.mean()), delta=float(now.mean() - was.mean()))
+    if not better:
+        return row
     change = (now - was) * better
     wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
-    return dataclasses.replace(
-        row,
-        baseline=float(was.mean()),
-        delta=float(now.mean() - was.mean()),
-        wins=wins,
-        ties=row.n - wins - losses,
-        losses=losses,
-    )
+    return dataclasses.replace(row, wins=wins, ties=row.n - wins - losses, losses=losses)
 
 
 def _share_bounds(was: Floats, now: Floats, n: float) -> tuple[float, float] | None:

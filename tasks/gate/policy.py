@@ -77,6 +77,8 @@ def _gate_mistakes(name: str, gate: Gate, suite: Suite) -> Iterator[str]:
             yield from _cut_mistakes(name, suite)
         if gate.tolerance is not None and not part_of(Figure(bare)).stored:
             yield f"{name}: no baseline holds {bare}, so it has no tolerance; give a floor or a ceiling"
+        elif gate.tolerance is not None and part_of(Figure(bare)).higher_is_better is None:
+            yield f"{name}: more {bare} is neither better nor worse, so it has no tolerance; give a floor or a ceiling"
         if bare != name and bare in suite.gates and name == str(figure_at(part_of(Figure(bare)), suite.top_k)):
             yield f"{name}: is the figure of gates.{bare} too; write one line for it"
     if gate.rule != "point" and gate.tolerance is None:
@@ -94,6 +96,8 @@ def _slice_mistakes(name: str, suite: Suite) -> Iterator[str]:
     yield from (f": {sentence}" for sentence in _cut_mistakes(name, suite))
     if not METRICS[bare].stored:
         yield f": no baseline holds {bare}, so it has no tolerance"
+    elif METRICS[bare].higher_is_better is None:
+        yield f": more {bare} is neither better nor worse, so it has no tolerance"
 
 
 def _floor_mistakes(name: str, floor: float, suite: Suite) -> Iterator[str]:

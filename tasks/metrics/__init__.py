@@ -90,8 +90,8 @@ class Part(Protocol):
         """False where the figure has no cut-off: its key is the bare name."""
 
     @property
-    def higher_is_better(self) -> bool:
-        """Which way is up."""
+    def higher_is_better(self) -> bool | None:
+        """Which way is up; None where more is as good as less: there is nothing to lose, and no tolerance."""
 
     @property
     def low(self) -> float:
@@ -118,7 +118,7 @@ class Reading(TypedDict, total=False):
     """How a figure is to be read; what is left out has the defaults of `Metric` and `Aggregate`."""
 
     version: int
-    higher_is_better: bool
+    higher_is_better: bool | None
     low: float
     high: float
     unit: str
@@ -149,7 +149,7 @@ class Metric:
     at_k: bool = True
     at_candidates: bool = False
     """True where the figure is also computed at depth `retrieval.candidates`."""
-    higher_is_better: bool = True
+    higher_is_better: bool | None = True
     low: float = 0.0
     high: float = 1.0
     judges_gold: bool = True
@@ -182,10 +182,11 @@ class Aggregate:
 
     name: str
     measure: Measure
-    """`f(run, has_gold)`; has_gold by case. Yields nothing where it cannot be measured."""
+    """`f(run, has_gold)`; has_gold by case, without those whose asker may see none of it. Yields nothing where it cannot be
+    measured."""
     source: str
     version: int = 1
-    higher_is_better: bool = True
+    higher_is_better: bool | None = True
     low: float = 0.0
     high: float = 1.0
     unit: str = "share"
@@ -227,6 +228,11 @@ def aggregate(name: str, *, source: str, **reading: Unpack[Reading]) -> Callable
 def part_of(figure: Figure) -> Part:
     """What a figure is a figure of; raises `UnknownPart`."""
     return AGGREGATES[figure.metric] if figure.metric in AGGREGATES else METRICS[figure.metric]
+
+
+def better(part: Part) -> str:
+    """Which way is up, in a word: higher, lower or neither."""
+    return "neither" if part.higher_is_better is None else "higher" if part.higher_is_better else "lower"
 
 
 def known(name: str) -> bool:

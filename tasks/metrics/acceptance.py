@@ -73,7 +73,11 @@ def unjudged_above_gold(case: Judged, k: int) -> float | None:
     return float(sum(card not in case.grades for card in case.ranking[:first]))
 
 
-@metric("redundancy", source="kbgate: texts that repeat each other", higher_is_better=False, judges_gold=False, monotone=False)
+@metric("redundancy", source="kbgate: texts that repeat each other", higher_is_better=None, judges_gold=False, monotone=False)
 def redundancy(case: Judged, k: int) -> float | None:
-    """Share of the top k whose text, letter case, spaces and punctuation aside, stands on a card above it already."""
+    """Share of the top k whose text, letter case, spaces and punctuation aside, stands on a card above it already.
+
+    Neither good nor bad: two legitimate sources that say the same are wanted, for one may go. A ceiling tells a flood
+    of copies.
+    """
     return sum(card in case.repeats for card in case.ranking[:k]) / k if case.ranking else None

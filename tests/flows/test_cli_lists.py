@@ -9,7 +9,7 @@ import pytest
 from kbgate.tasks.conclusions import Exam, Reason
 from kbgate.tasks.diagnosis.causes import in_order
 from kbgate.tasks.gate import CHECKS, check
-from kbgate.tasks.metrics import AGGREGATES, METRICS, Part
+from kbgate.tasks.metrics import AGGREGATES, METRICS, Part, better
 from tests.conftest import cells_of
 
 CLI = Callable[..., int]
@@ -19,7 +19,7 @@ def metrics() -> dict[str, list[str]]:
     parts: dict[str, Part] = {**METRICS, **AGGREGATES}
     return {
         f"{name}@k" if part.at_k else name: [
-            "higher" if part.higher_is_better else "lower",
+            better(part),
             f"{part.low:g} to {part.high:g}",
             part.unit,
             str(part.version),

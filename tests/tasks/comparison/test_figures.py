@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.results import Comparison
+from kbgate.tasks.tables import Figure
 from tests.exams import Desk, filler
 
 HIT, MISS = filler("c0"), filler("c1", "c2", "c3", "c4", "c5", "c0")
@@ -44,6 +46,29 @@ def test_where_less_is_better_a_rise_is_a_loss(desk: Desk) -> None:
     assert (failing["p"], failing["visible"]) == (contract["p"], contract["visible"])
     assert failing["low"] == pytest.approx(-contract["high"], abs=1e-6)
     assert failing["high"] == pytest.approx(-contract["low"], abs=1e-6)
+
+
+def test_where_neither_is_better_nothing_is_won_or_lost(desk: Desk) -> None:
+    """A card came that says what another does: two legitimate sources are wanted, and no case is the worse for it."""
+    for n in range(4):
+        desk.case(f"q{n}")
+    desk.accept({f"q{n}": filler("c0") for n in range(4)})
+    desk.cards[1]["text"] = "C0!"
+    exam = desk.exam({f"q{n}": filler("c0") for n in range(4)})
+    row = exam.comparison.figure("exact", Figure("redundancy", 3))
+    assert (row.baseline, row.current, row.delta) == (0.0, pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (row.wins, row.ties, row.losses, row.p, row.visible, row.since_anchor) == (None, None, None, None, None, None)
+    assert row.low is not None
+    assert "redundancy" not in {name for reason in judge(exam).reasons for name in reason.sentence.split()}
+
+
+def test_a_ceiling_on_what_is_neither_good_nor_bad_acts(desk: Desk) -> None:
+    desk.gates += "redundancy = {ceiling = 0.3}\n"
+    desk.case("q")
+    desk.accept({"q": filler("c0")})
+    desk.cards[1]["text"] = "C0!"
+    (reason,) = desk.judge({"q": filler("c0")}).reasons
+    assert reason.sentence.startswith("redundancy@3 is 0.333, above its ceiling of 0.3")
 
 
 def test_p_is_of_a_fall_beyond_the_tolerance_its_gate_allows(desk: Desk) -> None:

@@ -12,6 +12,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbgate.tasks.baseline.rows import scores_by_case
 from kbgate.tasks.domain import Outcome
 from kbgate.tasks.metrics import METRICS, Judged, Metric
 from kbgate.tasks.results import Placement, Run
@@ -19,6 +20,8 @@ from kbgate.tasks.retrieval.hybrid import fuse
 from kbgate.tasks.runs.runfiles import trec_judgments, trec_run
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Hits
+from tests.exams import CARDS as DESK_CARDS
+from tests.exams import Desk
 
 
 def judged(ranking: Sequence[str], *groups: Sequence[str], grades: Mapping[str, float] | None = None, **more: object) -> Judged:
@@ -135,8 +138,8 @@ def test_a_relevant_card_moved_up_never_worsens_it(part: Metric, case: Judged, k
     if case.grades.get(lower, 0) < case.grades.get(upper, 0) or lower not in case.grades:
         return
     swapped = [*case.ranking[: place - 1], lower, upper, *case.ranking[place + 1 :]]
-    better = judged(swapped, *case.groups, grades=case.grades, family=case.family, filtered_gold=case.filtered_gold)
-    before, after = part.compute(case, k), part.compute(better, k)
+    moved = judged(swapped, *case.groups, grades=case.grades, family=case.family, filtered_gold=case.filtered_gold)
+    before, after = part.compute(case, k), part.compute(moved, k)
     if upper in case.grades and part.name in ("contract", "quality"):
         return  # two relevant cards of different groups swap places: the contract may trade one for the other
     if before is None:
@@ -144,6 +147,36 @@ def test_a_relevant_card_moved_up_never_worsens_it(part: Metric, case: Judged, k
         return
     assert after is not None
     assert (after - before) * (1 if part.higher_is_better else -1) >= -1e-12
+
+
+TREC = {"ndcg": "ndcg_cut", "recall": "recall", "precision": "P", "map": "map_cut", "hit": "success"}
+"""Our name of a measure, and trec_eval's."""
+
+
+def test_stored_figures_are_those_of_trec_eval_to_half_a_millionth(desk: Desk) -> None:
+    """What a baseline holds is rounded to six decimals, and nothing else happens to it between the formula and the file."""
+    draw, rankings, cuts = random.Random(12), {}, (1, 3, 5, 10)
+    desk.settings = "top_k = 5\nk_values = [1, 3, 5, 10]\n"
+    for number in range(120):
+        golds = draw.sample(DESK_CARDS, draw.randint(1, 7))
+        name = f"q{number}"
+        desk.case(name, expected=golds) if number % 2 else desk.case(name, grades={card: draw.randint(1, 3) for card in golds})
+        if number % 2 == 0:
+            desk.cases[-1].pop("must_cite_one_of")
+        cards = draw.sample(DESK_CARDS, draw.randint(0, 12))
+        rankings[name] = "raised" if number % 40 == 0 else Hits.ranked({card: draw.randint(0, 6) / 10 for card in cards})
+    exam = desk.exam(rankings)
+    exported, qrels = trec_run(exam.run).splitlines(), trec_judgments(exam.scores.placements).splitlines()
+    measures = {f"{measure}.{','.join(map(str, cuts))}" for measure in TREC.values()} | {"recip_rank"}
+    evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(qrels), measures)
+    theirs, stored = evaluator.evaluate(pytrec_eval.parse_run(exported)), scores_by_case(exam)
+    for name in rankings:
+        first = theirs.get(name, {}).get("recip_rank", 0.0)
+        for k in cuts:
+            expected = {f"{ours}@{k}": theirs.get(name, {}).get(f"{measure}_{k}", 0.0) for ours, measure in TREC.items()}
+            expected[f"mrr@{k}"] = first if first >= 1 / k - 1e-12 else 0.0
+            for figure, value_of_theirs in expected.items():
+                assert abs(stored[name][figure] - value_of_theirs) <= 5e-7 + 1e-12, (name, figure)
 
 
 @pytest.mark.parametrize("graded", [False, True])
@@ -160,14 +193,12 @@ def test_ranking_figures_are_those_of_trec_eval(graded: bool) -> None:
         judgments[case] = judged(hits[case].ids, list(grades), grades=grades)
     run = Run("exact", {}, {"exact": hits})
     exported, qrels = trec_run(run).splitlines(), trec_judgments(placements).splitlines()
-    names = {
-        "ndcg": "ndcg_cut.5,10", "recall": "recall.5,10", "precision": "P.5,10", "map": "map_cut.5,10", "hit": "success.5,10",
-    }  # fmt: skip
-    evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(qrels), set(names.values()) | {"recip_rank"})
+    measures = {f"{measure}.5,10" for measure in TREC.values()} | {"recip_rank"}
+    evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(qrels), measures)
     theirs = evaluator.evaluate(pytrec_eval.parse_run(exported))
     for case, ours in judgments.items():
-        for name, measure in names.items():
+        for name, measure in TREC.items():
             for k in (5, 10):
-                expected = theirs.get(case, {}).get(f"{measure.split('.')[0]}_{k}", 0.0)
+                expected = theirs.get(case, {}).get(f"{measure}_{k}", 0.0)
                 assert value(name, ours, k) == pytest.approx(expected, abs=1e-9), (case, name, k)
         assert value("mrr", ours, 60) == pytest.approx(theirs.get(case, {}).get("recip_rank", 0.0), abs=1e-9)

@@ -32,7 +32,7 @@ from kbgate.tasks.baseline.rows import (
     means,
     stored_versions,
 )
-from kbgate.tasks.comparison.aggregates import aggregates
+from kbgate.tasks.comparison.aggregates import aggregates, of_today
 from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, BaselineOlder, InputError, Problem, Refused, Unmeasured
@@ -150,7 +150,8 @@ def _agree(baseline: Baseline) -> Digests:
     digests = _digests(summary.plain(), baseline.cases, baseline.cards)
     if summary.digests != digests:
         raise _damaged(SUMMARY, f"and the lines of {CASES} and {CARDS} disagree: one was edited, added or removed by hand")
-    if summary.means != means(baseline.cases) or summary.aggregates != aggregates(baseline.cases):
+    told, made = (of_today(summary, figures) for figures in (summary.aggregates, aggregates(baseline.cases)))
+    if summary.means != means(baseline.cases) or told != made:
         raise _damaged(SUMMARY, f"holds means that are not those of {CASES}")
     return digests
 
@@ -238,7 +239,8 @@ def _anchor(evaluation: Evaluation, reason: str, anchor: bool, aggregates: Means
     if anchor or baseline is None:
         return anchored_by(evaluation, reason, aggregates)
     _, removed = carried_over(baseline, evaluation.exam.golden)
-    return baseline.summary.anchor.model_copy(update={"removed": removed})
+    kept = of_today(baseline.summary, baseline.summary.anchor.aggregates)
+    return baseline.summary.anchor.model_copy(update={"removed": removed, "aggregates": kept})
 
 
 def _files(summary: BaselineSummary, cases: CaseRows, cards: CardRows) -> dict[str, str | CardRows]:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from kbgate.tasks.clock import Clock
-from kbgate.tasks.comparison.aggregates import aggregate_figures
+from kbgate.tasks.comparison.aggregates import aggregate_figures, of_today
 from kbgate.tasks.comparison.anchored import since_anchor
 from kbgate.tasks.comparison.figures import lane_figures, method_figures
 from kbgate.tasks.comparison.scoring import score
@@ -14,7 +14,7 @@ from kbgate.tasks.comparison.wordings import earlier_wordings, follow_renames, l
 from kbgate.tasks.conclusions import Exam
 from kbgate.tasks.domain import Baseline, Case, Cases, Inputs
 from kbgate.tasks.findings import Causes
-from kbgate.tasks.metrics import METRICS, figure_at, figures_of, known, part_of
+from kbgate.tasks.metrics import METRICS, figure_at, figures_of, known
 from kbgate.tasks.results import Change, ChangeKind, Compared, Comparison, Earlier, Placement, Previous, Run, Scores
 from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
@@ -163,10 +163,11 @@ def _figures(
     gone: Sequence[BaselineCase] = (),
 ) -> list[Compared]:
     """The figures of the method, of the run as a whole and of the other lanes, which have the baseline's means alone."""
+    anchored = of_today(baseline.summary, baseline.summary.anchor.aggregates) if baseline else {}
     whole = bool(then) and set(then) == set(asked) and not any(then[name].hash != case.hash for name, case in asked.items())
     return [
         *method_figures(suite, run, scores, asked, then, population, gone),
-        *aggregate_figures(run, asked, then, population, baseline.summary.anchor.aggregates if baseline else {}),
+        *aggregate_figures(run, asked, scores.placements, then, population, anchored),
         *lane_figures(run, scores, baseline if whole else None),
     ]
 
@@ -215,8 +216,8 @@ def _incomparable(suite: Suite, baseline: Baseline) -> Iterator[str]:
     for name, version in sorted(was.metric_versions.items()):
         if not known(name):
             yield f"metric {name} is in the baseline and is no longer computed"
-        elif part_of(Figure(name)).version != version:
-            yield f"metric {name} was version {version} in the baseline and is version {part_of(Figure(name)).version} now"
+        elif name in METRICS and METRICS[name].version != version:  # what is no metric is made anew from the rows
+            yield f"metric {name} was version {version} in the baseline and is version {METRICS[name].version} now"
     for key in sorted(set(was.means) - {str(figure) for figure in figures_of(suite)}):
         if key.partition("@")[0] in METRICS:
             yield f"figure {key} is in the baseline and is no longer computed"

@@ -25,7 +25,7 @@ def false_refusal(case: Judged, k: int) -> float | None:
     return float(not case.ranking) if case.refuses and case.has_gold else None
 
 
-@aggregate("auroc", source="Fawcett 2006: area under the ROC curve, ties count half", stored=True)
+@aggregate("auroc", source="Fawcett 2006: area under the ROC curve, ties count half", version=2, stored=True)
 def auroc(run: Run, has_gold: Mapping[str, bool]) -> Iterator[Measured]:
     """Chance that a question with an answer has a higher top cosine than one without; 0.5 says nothing."""
     from scipy.stats import mannwhitneyu
@@ -50,7 +50,11 @@ def suggested_min_similarity(run: Run, has_gold: Mapping[str, bool]) -> Iterator
 
 
 def _top_cosines(run: Run, has_gold: Mapping[str, bool]) -> tuple[Floats, Floats]:
-    """The best cosine of each answered question, ascending, with and without gold; fused scores do not speak of likeness."""
-    top = [(hits.scores[0], has_gold.get(case, False)) for case, hits in run.lanes.get(run.cosine, {}).items() if len(hits)]
+    """The best cosine of each answered question, ascending, with and without gold; fused scores do not speak of likeness.
+
+    A question that `has_gold` does not name, since its asker may see none of its gold, has neither.
+    """
+    lane = run.lanes.get(run.cosine, {})
+    top = [(hits.scores[0], has_gold[case]) for case, hits in lane.items() if len(hits) and case in has_gold]
     of = {wanted: np.array(sorted(score for score, gold in top if gold is wanted), dtype=float) for wanted in (True, False)}
     return of[True], of[False]

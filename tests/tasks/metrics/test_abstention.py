@@ -42,6 +42,12 @@ def test_area_and_threshold_are_those_of_counting_every_pair(answer: list[float]
     assert gains[cut] == pytest.approx(max(gains.values()))
 
 
+def test_a_case_whose_gold_nobody_may_see_is_neither_with_nor_without_an_answer() -> None:
+    gold = {"a": True, "b": True, "x": False}
+    for name in ("auroc", "suggested_min_similarity"):
+        assert figure(name, run(a=0.9, b=0.5, x=0.4, hidden=0.95), **gold) == figure(name, run(a=0.9, b=0.5, x=0.4), **gold)
+
+
 def test_one_kind_of_case_alone_measures_nothing() -> None:
     assert figure("auroc", run(a=0.9), a=True) == []
     assert figure("auroc", run("bm25", a=0.9, b=0.1), a=True, b=False) == []

@@ -99,10 +99,12 @@ def _common(exam: Exam, findings: Findings, cases: set[str], sentence: str, look
 
 @pattern("last_ingest")
 def last_ingest(exam: Exam, findings: Findings, history: History) -> Iterable[Sign]:
-    """Golds that did not change themselves fell behind what came in."""
-    displaced = [finding for finding in findings if finding.cause == "displaced"]
+    """Golds that did not change themselves fell behind what came in: one question that passed before is enough."""
+    contract, rows = str(Figure("contract", exam.suite.top_k)), exam.baseline.cases if exam.baseline else {}
+    passed = {name for name, row in rows.items() if row.scores.get(contract, 0.0) >= exam.suite.pass_mark - EPSILON}
+    displaced = [finding for finding in findings if finding.cause == "displaced" and finding.case in passed]
     failures, hit = _cases(findings), _cases(displaced)
-    if len(hit) >= LEAST:
+    if hit:
         culprits = list(dict.fromkeys(card for finding in displaced for card in finding.culprits))
         look_first = f"the last ingest: {named(culprits)}" if culprits else "the last ingest"
         sentence = f"{len(hit)} passed before and nothing changed in their cards"

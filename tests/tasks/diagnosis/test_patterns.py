@@ -9,6 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from kbgate.tasks.conclusions import Code, Exam, VerdictName
+from kbgate.tasks.diagnosis import patterns
 from kbgate.tasks.diagnosis.patterns import patterns_of
 from kbgate.tasks.domain import Mode
 from kbgate.tasks.findings import Finding
@@ -17,6 +18,8 @@ from kbgate.tasks.runs.history import SCHEMA, HistoryLine
 from kbgate.tasks.runs.parts import PastMean
 from kbgate.tasks.schema import Counts, Fingerprints
 from tests.exams import Desk, filler
+
+CALIBRATED = '[acceptance]\ncalibrated = {run = "r", date = 2026-05-01, noise = {1 = 0.5}}\n'
 
 
 def findings(cases: list[str], cause: str = "displaced", culprit: str = "new") -> list[Finding]:
@@ -84,6 +87,37 @@ def test_the_last_ingest(exam: Exam) -> None:
     patterns = patterns_of(exam, [*findings(["q00", "q05", "q06"]), *findings(["q07"], "removed", "c1")], [])
     ingest = next(pattern for pattern in patterns if pattern.name == "last_ingest")
     assert (ingest.n, ingest.share, ingest.look_first) == (3, 0.75, "the last ingest: new")
+
+
+def test_one_question_that_passed_before_is_enough_for_the_last_ingest_and_one_that_did_not_is_none(desk: Desk) -> None:
+    desk.case("q0")
+    desk.case("q1")
+    missed = filler("c1", "c2", "c3", "c0")
+    desk.accept({"q0": filler("c0"), "q1": missed})
+    exam = desk.exam({"q0": missed, "q1": missed})
+    assert names(exam, findings(["q0", "q1"]))["last_ingest"] == "1 passed before and nothing changed in their cards"
+    assert "last_ingest" not in names(exam, findings(["q1"]))
+
+
+SIX = {"domain", "numeric", "tier_gold", "last_ingest", "decline", "generic"}
+"""The patterns that a knowledge base is read by, of those there are."""
+
+
+def test_each_of_the_six_is_told_by_its_own_rule_and_by_none_else(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All six at once in one exam; whichever rule is taken away, exactly its sentence is missing."""
+    desk.cards[9] |= {"domain": "travel", "tier": "gold"}
+    for n in range(40):
+        desk.case(f"q{n:02d}", gold="c9" if n < 3 else "c0", numeric=n < 3)
+    desk.accept({f"q{n:02d}": filler("c9" if n < 3 else "c0") for n in range(40)})
+    desk.settings += CALIBRATED.replace("[acceptance]\n", "[acceptance]\nfailing_share = 0.1\n")
+    exam = desk.exam({f"q{n:02d}": filler("c1", "c2", "c3", "c9") if n < 3 else filler("c0") for n in range(40)})
+    fell, history = findings(["q00", "q01", "q02"]), [line(0.99 - n / 100) for n in range(6)]
+    told = names(exam, fell, history)
+    assert set(told) == SIX
+    for name in SIX:
+        with monkeypatch.context() as patch:
+            patch.delitem(patterns._RULES, name)
+            assert names(exam, fell, history) == {other: told[other] for other in SIX - {name}}
 
 
 def test_a_fall_without_a_change_is_drift_and_one_after_a_change_is_not(desk: Desk, exam: Exam) -> None:
@@ -160,9 +194,6 @@ def test_answers_found_among_more_noise(desk: Desk) -> None:
     assert sentences["generic"] == "recall@3 holds while noise@3 rose by 0.333"
     assert "generic" not in names(desk.exam({f"q{n}": filler("c1", "c0") for n in range(4)}), [])
     assert "generic" not in names(desk.exam({f"q{n}": filler("c0") if n else filler("c1", "c2", "c3") for n in range(4)}), [])
-
-
-CALIBRATED = '[acceptance]\ncalibrated = {run = "r", date = 2026-05-01, noise = {1 = 0.5}}\n'
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ Pair = tuple[str, str, str]
 """Case, gold, candidate."""
 Line = dict[str, JsonValue]
 """A case as it stands in golden.jsonl."""
+_BEGINS = r"(\A|[\n;,\t|])"
+"""Where a cell begins, for one program or another."""
+_FORMULA, _DEFUSED = (re.compile(f"{_BEGINS}{mark}(?='*[=+\\-@\\t\uff1d\uff0b\uff0d\uff20])") for mark in ("", "'"))
+"""What a spreadsheet would compute, and the same behind an apostrophe: texts that begin with some get one more, and lose it."""
 _FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
 _ANSWERS = {"yes": True, "y": True, "no": False, "n": False, "": None}
 
@@ -53,15 +58,15 @@ def doubts_of(exam: Exam, lab: Laboratory, failing: Collection[str]) -> Iterator
 
 def review_table(doubts: tuple[Doubt, ...], exam: Exam) -> str:
     """The doubts as CSV, with the texts to read and an empty column `same` to fill in."""
-    texts = {name: _cell(f"{card.title}\n{card.text}") for name, card in exam.kb.cards.items()}
+    texts = {name: f"{card.title}\n{card.text}".strip() for name, card in exam.kb.cards.items()}
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    # Every cell in quotation marks: a program that takes another character for the separator splits none of them.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     for doubt in doubts:
-        writer.writerow(
-            [doubt.case, exam.golden[doubt.case].query, doubt.gold, doubt.gold_rank or "", texts[doubt.gold], doubt.candidate,
-             doubt.rank, texts[doubt.candidate], f"{doubt.similarity:.4f}", ""]
-        )  # fmt: skip
+        row = (doubt.case, exam.golden[doubt.case].query, doubt.gold, doubt.gold_rank or "", texts[doubt.gold], doubt.candidate,
+               doubt.rank, texts[doubt.candidate], f"{doubt.similarity:.4f}", "")  # fmt: skip
+        writer.writerow([_cell(str(value)) for value in row])
     return out.getvalue()
 
 
@@ -72,9 +77,13 @@ def review_of(evaluation: Evaluation) -> dict[str, str]:
 
 
 def _cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    text = text.strip()
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+    """A text that no spreadsheet takes for a formula, in whole or in a part that a line end or a separator cuts off."""
+    return _FORMULA.sub("\\1'", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _text(cell: str) -> str:
+    """The text that `_cell` made a cell of."""
+    return _DEFUSED.sub("\\1", cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,7 @@ def _no_answers(path: Path, records: Sequence[Record]) -> Iterator[Problem]:
 
 def _take(record: Record, cases: Mapping[str, Line], cards: frozenset[str], answers: dict[Pair, bool | None]) -> str:
     """Take one row's answer, and its yes into the case; returns what is wrong with the row, or ""."""
-    row = {name: str(record.content.get(name, "")).strip() for name in ("case", "gold", "candidate", "same")}
+    row = {name: _text(str(record.content.get(name, ""))).strip() for name in ("case", "gold", "candidate", "same")}
     if row["same"].lower() not in _ANSWERS:
         return f"same: found '{row['same']}'; write yes, no or nothing"
     if row["case"] not in cases:

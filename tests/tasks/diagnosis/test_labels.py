@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kbgate.tasks.diagnosis.labels import doubts_of
-from tests.conftest import read_lines, runs_in, write_lines
+from kbgate.tasks.diagnosis.labels import _cell, _text, doubts_of
+from tests.conftest import edit_lines, read_lines, runs_in, write_lines
 from tests.exams import CARDS, Desk, filler
 
 CLI = Callable[..., int]
@@ -89,6 +92,55 @@ def test_a_doubt_is_written_answered_and_read_back(
     assert cases["lift"]["expected"] == ["lift"]
     assert kbgate("evaluate", suite) == 3
     assert not review(home).exists()
+
+
+FORMULAS = (
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\uff1d1",
+    "'=1",
+    "''=1",
+    "a;=1",
+    "a,+1",
+    "a\t-1",
+    "a\n=1",
+    "a|@b",
+    "a\r=1",
+    "-",
+)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_no_program_finds_a_formula_in_a_cell_wherever_it_cuts(text: str, separator: str) -> None:
+    for line in re.split(r"[\r\n]", _cell(text)):
+        assert not [part for part in line.split(separator) if part[:1] in "=+-@\t\uff1d" and part], _cell(text)
+
+
+@given(st.text(alphabet="'=+-@;,\t\n| a\uff1d"))
+def test_a_cell_gives_its_text_back(text: str) -> None:
+    assert _text(_cell(text)) == text
+
+
+def test_ids_that_begin_like_formulas_come_back_as_gold(
+    suite: Path, home: Path, kbgate: CLI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"scooter": "=1+1", "permit": "+permit", "permit-old": "-old"}
+    edit_lines(suite / "cards.jsonl", lambda card: {**card, "id": names.get(card["id"], card["id"])})
+    edit_lines(
+        suite / "golden.jsonl",
+        lambda case: {**case, "id": names.get(case["id"], case["id"]), "expected": [names.get(c, c) for c in case["expected"]]},
+    )
+    assert kbgate("evaluate", suite) == 3
+    with review(home).open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert [rows[0][head.index(name)] for name in ("case", "gold", "candidate")] == ["'=1+1", "'-old", "'+permit"]
+    assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell]
+    assert kbgate("import-labels", suite, fill(review(home), tmp_path / "yes.csv", same="yes")) == 0
+    assert "=1+1: '+permit' is gold too" in capsys.readouterr().out
 
 
 def test_every_mistake_of_a_review_is_told_and_nothing_is_written(

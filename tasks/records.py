@@ -186,7 +186,9 @@ def problems_of(error: ValidationError, file: str, line: int, model: type[BaseMo
             yield Problem(file, line, f"'{where}' is missing")
         else:
             message = detail["msg"].removeprefix("Value error, ")
-            found = "" if isinstance(detail["input"], dict) else f" (found {detail['input']!r})"
+            # What looks like a URL may hold a secret, well written or not.
+            withheld = isinstance(detail["input"], dict) or re.search("://|@", repr(detail["input"]))
+            found = "" if withheld else f" (found {detail['input']!r})"
             yield Problem(file, line, f"{where + ': ' if where else ''}{message}{found}")
 
 

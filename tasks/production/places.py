@@ -14,6 +14,7 @@ from kbgate.tasks.production.pointer import Production, Target, is_build
 from kbgate.tasks.production.series import look
 from kbgate.tasks.production.server import ServerProduction, head, served_names
 from kbgate.tasks.settings import Suite
+from kbgate.tasks.settings.sections import server_mistake
 
 
 def open_production(suite: Suite, home: Path, take_over: bool = False) -> Production:
@@ -79,6 +80,9 @@ def resolve(where: str | Path, collection: str = "") -> tuple[Target, str]:
     have moved, and open a new client when it has.
     """
     if is_server(str(where)):
+        mistake = server_mistake(str(where))
+        if mistake:
+            raise Refused(f"the address of the production server {mistake}")
         return _served_from(str(where), collection), str(where)
     home = Path(where)
     target = FolderProduction(home, "").read().target

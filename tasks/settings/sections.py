@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from string import Formatter
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
@@ -139,13 +140,35 @@ class Retrieval(Section):
     """Reserved for method external: rankings in a file."""
 
 
+def server_mistake(url: str) -> str:
+    """What keeps a URL from being that of a Chroma server, or ""; the URL itself is not told, for it may hold a secret."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        known = False
+    if not known:
+        return "is not a URL like http://chroma:8000"
+    if "@" in parts.netloc:
+        return "holds credentials, which would stand in logs and reports; give http://host:port, and the secret to a proxy"
+    if parts.path not in ("", "/") or url.rstrip("/") != f"{parts.scheme}://{parts.netloc}":
+        return "is more than scheme, host and port; leave out path, query and fragment"
+    return ""
+
+
+def _is_server(url: str) -> str:
+    if url and (mistake := server_mistake(url)):
+        raise ValueError(mistake)
+    return url
+
+
 class Production(Section):
     """[production]: the Chroma that serves, and how long a verdict may open its door."""
 
     path: str = ""
     """A folder, relative to the suite; empty: production/<suite> in kbgate's home."""
-    url: str = ""
-    """A Chroma server instead of a folder."""
+    url: Annotated[str, AfterValidator(_is_server)] = ""
+    """A Chroma server instead of a folder: scheme, host and port, no credentials."""
     collection: str = ""
     """The name readers resolve on a server; empty: the suite's name."""
     method: str = ""

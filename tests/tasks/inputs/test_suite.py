@@ -127,3 +127,51 @@ def test_a_name_made_of_a_folders_name_is_its_own(folder: str, name: str, tmp_pa
         (tmp_path / folder / file).touch()
     made = load_suite(tmp_path / folder).name
     assert made == name or (not name and re.fullmatch(r"[a-z0-9-]*-[0-9a-f]{8}", made)), made
+
+
+HIDDEN = "sk-do-not-print"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"http://user:{HIDDEN}@chroma:8000", "holds credentials"),
+        (f"https://{HIDDEN}@chroma", "holds credentials"),
+        (f"http://chroma:8000/{HIDDEN}", "is more than scheme, host and port"),
+        (f"http://chroma:8000?token={HIDDEN}", "is more than scheme, host and port"),
+        (f"http://chroma:8000/#{HIDDEN}", "is more than scheme, host and port"),
+        ("http://chroma:8000?", "is more than scheme, host and port"),
+        (f"ftp://user:{HIDDEN}@chroma", "is not a URL like"),
+        (f"user:{HIDDEN}@chroma:8000", "is not a URL like"),
+        (f"http://chroma:{HIDDEN}", "is not a URL like"),
+        (f"http://[{HIDDEN}", "is not a URL like"),
+        ("http://", "is not a URL like"),
+    ],
+)
+def test_the_url_of_production_is_a_server_and_nothing_else(tmp_path: Path, url: str, said: str) -> None:
+    told = mistakes(tmp_path, f'name = "x"\nproduction = {{url = "{url}"}}')
+    assert f"suite.toml: production.url: {said}" in told
+    assert HIDDEN not in told
+
+
+@pytest.mark.parametrize(
+    "url", ["http://chroma", "http://chroma:8000", "https://chroma.internal/", "http://127.0.0.1:8000", "http://[::1]:8000"]
+)
+def test_a_server_is_a_server(tmp_path: Path, url: str) -> None:
+    (tmp_path / "suite.toml").write_text(f'name = "x"\nproduction = {{url = "{url}"}}')
+    assert load_suite(tmp_path).production.url == url
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        'production = {{url = ["http://user:{}@chroma"]}}',
+        'production = {{url = "http://user:{}@chroma", path = "x"}}',
+        'retrieval = {{chroma = ["http://user:{}@chroma"]}}',
+        'retrieval = {{method = "external", http = "http://user:{}@chroma"}}',
+        'embedding = {{endpoint = "https://{}@api.example/v1"}}',
+        'production = {{server = "http://user:{}@chroma"}}',
+    ],
+)
+def test_no_mistake_tells_a_secret_that_a_url_holds(tmp_path: Path, toml: str) -> None:
+    assert HIDDEN not in mistakes(tmp_path, 'name = "x"\n' + toml.format(HIDDEN))

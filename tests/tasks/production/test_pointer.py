@@ -294,3 +294,11 @@ def test_without_a_lock_of_the_kernel_nothing_is_promoted(tmp_path: Path, monkey
     monkeypatch.setattr(lock, "has_fcntl", False)
     with pytest.raises(Unmeasured, match="needs a lock of the kernel"), FolderProduction(tmp_path, "faq").held():
         pass
+
+
+@pytest.mark.parametrize("url", ["http://user:sk-secret@chroma:8000", "http://chroma:8000/?token=sk-secret"])
+def test_a_reader_is_told_that_its_address_holds_a_secret_and_not_which(url: str) -> None:
+    with pytest.raises(Refused) as refused:
+        resolve(url, "medication")
+    assert "the address of the production server " in str(refused.value)
+    assert "sk-secret" not in str(refused.value)

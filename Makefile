@@ -19,8 +19,7 @@ lint: $(VENV)/.test ## ruff's rules and format, and mypy's types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 test: lint ## lint, types, tests and what they cover (at most 4 minutes on 2 cores)
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=
-	@echo "lines and branches the tests ran: $$($(BIN)/coverage report --format=total) %; by file: coverage report --skip-covered"
+	$(BIN)/pytest -n 2 --dist worksteal --lines
 
 test-all: $(VENV)/.test ## what make test leaves out as slow: public collections, servers (at most 30 minutes)
 	$(BIN)/pytest -n 2 --dist worksteal -m slow

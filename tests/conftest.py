@@ -40,6 +40,17 @@ settings.register_profile(
 settings.load_profile("kbgate")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--lines", action="store_true", help="tell which lines and branches the tests run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--lines"):
+        from tests.lines import Lines
+
+        config.pluginmanager.register(Lines(config.rootpath))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Under CI a skip is a failure: what was not run must not look green. Only the public collections may be absent."""

@@ -24,7 +24,7 @@ _LEFT = shutil.ignore_patterns("__pycache__", ".kbgate", "mutants")
 _PRELOADED = ("numpy", "pandas", "pyarrow.parquet", "pydantic", "scipy.special", "scipy.stats", "hypothesis.strategies",
               "chromadb", "prefect", "typer", "rich", "jsonschema", "pytrec_eval", "pytest")  # fmt: skip
 """What tests import from elsewhere, once for all processes; none of it may know of kbgate."""
-QUIET = ("-q", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:pytest_cov", "--tb=line",
+QUIET = ("-q", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider", "--tb=line",
          "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
 
 

@@ -6,8 +6,16 @@ import os
 import sys
 import traceback
 
+from kbgate.tasks.printable import harmless_output, printable
+
 
 def run(arguments: list[str]) -> int:
+    """Run the command line; everything it prints passes the one door of `kbgate.tasks.printable`."""
+    with harmless_output():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     """Run the command line; whatever was not foreseen is exit 4, one sentence, no traceback without --debug."""
     # Set before anything is imported that would call home.
     os.environ["DO_NOT_TRACK"] = "1"
@@ -21,10 +29,10 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except BaseException as error:
         if "--debug" in arguments:
-            traceback.print_exc()
+            print("\n".join(map(printable, traceback.format_exc().split("\n"))), file=sys.stderr)
         else:
             sentence = str(error).strip().split("\n")[0]
-            print(f"kbgate: ERROR: {type(error).__name__}: {sentence} (--debug shows where)", file=sys.stderr)
+            print(printable(f"kbgate: ERROR: {type(error).__name__}: {sentence} (--debug shows where)"), file=sys.stderr)
         return 4
     return code
 

@@ -10,8 +10,9 @@ from kbgate.flows import cli_baseline, cli_diagnosis, cli_evidence, cli_lists, c
 from kbgate.flows import evaluate as evaluations
 from kbgate.flows.options import EXIT_CODES, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
-from kbgate.flows.terminal import complain, print_verdict
+from kbgate.flows.terminal import complain, print_verdict, say
 from kbgate.tasks.errors import InputError, KbgateError, Problem
+from kbgate.tasks.printable import printable_json
 from kbgate.tasks.secret import withheld
 
 app = typer.Typer(
@@ -43,7 +44,7 @@ def evaluate(
     given = {"suite": str(suite), "fast": fast, "floors": floors, "at_now": now, "re_embed": re_embed}
     evaluation = call(evaluations, evaluations.run, **given)
     if as_json:
-        print((evaluation.folder / "verdict.json").read_text(encoding="utf-8"), end="")
+        say(printable_json((evaluation.folder / "verdict.json").read_text(encoding="utf-8")), end="")
     print_verdict(evaluation)
     return evaluation.exit_code
 
@@ -74,9 +75,9 @@ def check(suite: SuiteFolder) -> int:
     golden = inputs.golden
     unasked = f", {golden.unjudged} questions without judgment left out" if golden.unjudged else ""
     cards, cases = len(inputs.kb.cards), len(golden.cases)
-    print(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; nothing to mend")
+    say(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; nothing to mend")
     if inputs.kb.left_out:
-        print(f"not read of {inputs.suite.kb.path}: {told(inputs.kb.left_out)}")
+        say(f"not read of {inputs.suite.kb.path}: {told(inputs.kb.left_out)}")
     return 0
 
 

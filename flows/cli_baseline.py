@@ -11,8 +11,9 @@ import typer
 from kbgate.flows import evaluate as evaluations
 from kbgate.flows.options import EXIT_CODES, Reason, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
-from kbgate.flows.terminal import print_verdict
+from kbgate.flows.terminal import print_verdict, say
 from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.printable import printable_json
 
 app = typer.Typer(help="The accepted scores of a suite.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -56,7 +57,7 @@ def update(
         if accept
         else write_baseline(evaluation, reason, accept_regression, anchor)
     )
-    print(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
+    say(f"baseline {accepted.fingerprint} written to {suite}: review it and commit it")
     return 0
 
 
@@ -69,7 +70,7 @@ def _finish(suite: Path, *, alone: bool) -> int:
         raise InputError([Problem("--finish", 0, "stands alone: it moves what was accepted already and accepts nothing")])
     accepted = finish_update(stages.load_suite(suite))
     done = f"baseline {accepted.fingerprint} is whole again: review it and commit it" if accepted else "nothing to finish"
-    print(done)
+    say(done)
     return 0
 
 
@@ -82,7 +83,7 @@ def show(suite: SuiteFolder) -> int:
     if baseline is None:
         raise InputError([Problem(str(suite), 0, f'has no baseline; next: kbgate baseline update {suite} --reason "..."')])
     summary = baseline.summary.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    print(json.dumps(summary, indent=2, ensure_ascii=False, sort_keys=True))
+    say(printable_json(json.dumps(summary, indent=2, ensure_ascii=False, sort_keys=True)))
     return 0
 
 
@@ -95,7 +96,7 @@ def diff(suite: SuiteFolder, ref: Annotated[str, typer.Option("--ref", help="The
     settings = stages.load_suite(suite)
     mine = stages.read_baseline(settings)
     lines = diff_baselines(baseline_at(settings, ref), mine, settings)
-    print("\n".join(lines) if lines else f"the baseline is that of {ref}")
+    say("\n".join(lines) if lines else f"the baseline is that of {ref}")
     return 0
 
 
@@ -106,7 +107,7 @@ def migrate(suite: SuiteFolder) -> int:
     from kbgate.tasks.baseline.migration import migrate as rewrite
 
     baseline, unknown = rewrite(stages.load_suite(suite))
-    print(f"baseline {baseline.fingerprint} rewritten in {suite}: review it and commit it")
+    say(f"baseline {baseline.fingerprint} rewritten in {suite}: review it and commit it")
     for sentence in unknown:
-        print(f"not known: {sentence}")
+        say(f"not known: {sentence}")
     return 0

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from kbgate.flows import door
 from kbgate.flows.options import EXIT_CODES, SuiteFolder
-from kbgate.flows.terminal import console, table_of
+from kbgate.flows.terminal import console, line, say, table_of
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
+from kbgate.tasks.printable import printable_json
 
 if TYPE_CHECKING:
     from kbgate.tasks.diagnosis.explanation import Explanation
@@ -54,19 +54,19 @@ def explain(
 def _print_explanation(explanation: Explanation) -> None:
     """One case: its top k, then each gold it misses with the cause and the evidence in numbers."""
     out = console(sys.stdout)
-    out.print(Text(f"{explanation.case}: {explanation.query}", style="bold"))
-    out.print(Text(f"  {explanation.about}; ranks are {explanation.ranks_from}"))
-    out.print(Text(f"top {explanation.top_k}:"))
+    out.print(line(f"{explanation.case}: {explanation.query}", style="bold"))
+    out.print(line(f"  {explanation.about}; ranks are {explanation.ranks_from}"))
+    out.print(line(f"top {explanation.top_k}:"))
     top = ((str(hit.rank), hit.card, ", ".join(hit.marks), hit.title) for hit in explanation.top)
     out.print(table_of(("rank", "card", "", "title"), top))
     for gold in explanation.golds:
         if isinstance(gold, str):
-            out.print(Text(gold))
+            out.print(line(gold))
             continue
         finding = gold.finding
         proof = "" if finding.cause == "unknown" else f" ({'proven' if finding.proven else 'not proven'})"
-        out.print(Text(f"missing: {finding.gold}: {gold.title}", style="bold"))
-        out.print(Text(f"  {finding.cause}{proof}: {finding.sentence}"))
+        out.print(line(f"missing: {finding.gold}: {gold.title}", style="bold"))
+        out.print(line(f"  {finding.cause}{proof}: {finding.sentence}"))
         evidence = ((name, "not found" if value is None else f"{value:g}") for name, value in finding.evidence.items())
         out.print(table_of(("evidence", ""), evidence))
         if gold.above:
@@ -89,8 +89,8 @@ def _print_drill(drill: Drill) -> None:
         for row in rows_of(drill)
     )
     console(sys.stdout).print(table_of(("fault", "made", "equivalent", "noticed", "named rightly", "causes named"), rows))
-    for line in summary_lines(drill):
-        print(line)
+    for sentence in summary_lines(drill):
+        say(sentence)
 
 
 def drill(
@@ -135,7 +135,7 @@ def inspect(
     as_of = Clock.of(inputs.suite, now).as_of
     observations = ingestion.inspect(inputs, material, stages.chunk(inputs.suite, inputs.kb), as_of)
     if as_json:
-        print(json.dumps([dataclasses.asdict(one) for one in observations], indent=2, ensure_ascii=False))
+        say(printable_json(json.dumps([dataclasses.asdict(one) for one in observations], indent=2, ensure_ascii=False)))
     else:
         console(sys.stdout).print(table_of(("what", "how it is"), ((one.name, one.sentence) for one in observations)))
     return 0
@@ -151,8 +151,8 @@ def import_labels(
 
     imported = labels.import_labels(exam.load(stages.load_suite(suite), door.home_of()), file)
     for case, card in imported.added:
-        print(f"{case}: '{card}' is gold too")
-    print(f"{len(imported.added)} added, {imported.refused} refused, {imported.open} still open")
+        say(f"{case}: '{card}' is gold too")
+    say(f"{len(imported.added)} added, {imported.refused} refused, {imported.open} still open")
     if imported.added:
-        print(f"next: kbgate evaluate {shlex.quote(str(suite))}; these cases were edited and need a new baseline")
+        say(f"next: kbgate evaluate {shlex.quote(str(suite))}; these cases were edited and need a new baseline")
     return 0

@@ -11,6 +11,7 @@ import typer
 
 from kbgate.flows import door
 from kbgate.flows.options import EXIT_CODES, SuiteFolder
+from kbgate.flows.terminal import say
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,18 +33,18 @@ def verify(
     from kbgate.tasks.secret import secret
 
     if secret() is None:
-        print(UNAUTHENTICATED, file=sys.stderr)
+        say(UNAUTHENTICATED, file=sys.stderr)
     document = verification.read_verdict(run)
     settings = stages.load_suite(suite or Path(document.inputs.suite), document.inputs.floors)
     differences = verification.verify(run, document, exam.load(settings, door.home_of()))
     for sentence in differences:
-        print(sentence)
+        say(sentence)
     for part in verification.taken_as_written(document):
-        print(f"not recomputed: {part}")
+        say(f"not recomputed: {part}")
     if differences:
-        print(f"{len(differences)} differences: the run does not say what its rankings say")
+        say(f"{len(differences)} differences: the run does not say what its rankings say")
         return 1
-    print(f"all {len(document.figures)} figures and the verdict {document.verdict} follow from the rankings of {run}")
+    say(f"all {len(document.figures)} figures and the verdict {document.verdict} follow from the rankings of {run}")
     return 0
 
 
@@ -70,7 +71,7 @@ def calibrate(
     as_of = Clock.of(settings, now).as_of
     result = calibration.calibrate(inputs, material, vectors, fast, as_of, history, repeats)
     for line in calibration.lines_of(result):
-        print(line)
+        say(line)
     if write:
         write_text(settings.folder / "calibration.json", json.dumps(calibration.as_json(result), indent=2) + "\n")
     return 0

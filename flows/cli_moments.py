@@ -13,7 +13,7 @@ from kbgate.flows import nightly as nights
 from kbgate.flows import pull_request as pull_requests
 from kbgate.flows.options import EXIT_CODES, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
-from kbgate.flows.terminal import print_result
+from kbgate.flows.terminal import print_result, say
 
 Folder = Annotated[str, typer.Option("--folder", help="Where suites are looked for.")]
 
@@ -33,7 +33,7 @@ def nightly(
     """Evaluate every suite in full; one that errs stops no other, and the night is green only if all are."""
     night = call(nights, nights.run, suites=suites or None, folder=folder, re_embed=re_embed)
     for row in night.rows:
-        print(f"{row.verdict:12} {row.suite}: {row.worst}")
+        say(f"{row.verdict:12} {row.suite}: {row.worst}")
     return night.exit_code
 
 
@@ -48,7 +48,7 @@ def ingested(
         from kbgate.flows.events import emit
 
         event = emit(api, str(suite), {"batch": batch, "ids": ids, "path": path})
-        print(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
+        say(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
         return 0
     result = after_ingest.run(str(suite), batch, ids, path)
     print_result(result)
@@ -67,7 +67,7 @@ def pull_request(
     given = {"suite": str(suite), "baseline_ref": baseline_ref, "re_embed": re_embed, "merged": merged}
     result = call(pull_requests, pull_requests.run, **given)
     print_result(result)
-    print(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)
+    say(f"comment: {result.deciding.folder / 'comment.md'}", file=sys.stderr)
     return result.exit_code
 
 

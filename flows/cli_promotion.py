@@ -13,7 +13,7 @@ from kbgate.flows import door
 from kbgate.flows import promote as promotions
 from kbgate.flows.options import EXIT_CODES, Reason, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
-from kbgate.flows.terminal import print_result, print_verdict
+from kbgate.flows.terminal import print_result, print_verdict, say
 from kbgate.tasks.errors import InputError, Problem, named
 
 
@@ -48,7 +48,7 @@ def promote(
     result = call(promotions, promotions.run, **given)
     print_verdict(result.evaluation)
     print_result(result)
-    print(others, end="", file=sys.stderr)
+    say(others, end="", file=sys.stderr)
     return result.exit_code
 
 
@@ -73,7 +73,7 @@ def rollback(
     from kbgate.flows import rollback as rollbacks
 
     target = rollbacks.run(str(suite), to)
-    print(f"{target.build} is served")
+    say(f"{target.build} is served")
     return 0
 
 
@@ -89,18 +89,18 @@ def status(suite: SuiteFolder) -> int:
     with contextlib.suppress(OSError):  # who may not write may still look
         record(production, pointer)
     if pointer.target is None:
-        print(f"nothing is served; next: kbgate promote {suite}")
-        print(_namesakes(suite), end="")
+        say(f"nothing is served; next: kbgate promote {suite}")
+        say(_namesakes(suite), end="")
     else:
         verify(production, pointer.target)
         verdict, contents = pointer.target.verdict, pointer.target.contents
-        print(f"served: {pointer.target.build}")
-        print(f"  since {pointer.target.promoted}, verdict {verdict.verdict if verdict else 'unknown'}")
-        print(f"  at {production.place(pointer.target.build)}, {contents.rows if contents else 'unknown'} rows")
+        say(f"served: {pointer.target.build}")
+        say(f"  since {pointer.target.promoted}, verdict {verdict.verdict if verdict else 'unknown'}")
+        say(f"  at {production.place(pointer.target.build)}, {contents.rows if contents else 'unknown'} rows")
     there = production.builds()
     for old in pointer.previous:
         state = f"promoted {old.promoted}" if old.verdict else "of unknown state: rollback examines it"
-        print(f"kept: {old.build}, {state if old.build in there else 'gone'}")
+        say(f"kept: {old.build}, {state if old.build in there else 'gone'}")
     return 0
 
 
@@ -133,10 +133,10 @@ def gate(
     )
     if secret() is None:
         alone = "" if is_whole(verdict.parent) else "; nor are the figures recomputed: its run's files are not beside it"
-        print(f"{UNAUTHENTICATED}{alone}", file=sys.stderr)
+        say(f"{UNAUTHENTICATED}{alone}", file=sys.stderr)
     document = check_verdict(verdict, settings, current, door.now())
     against = distrust(verdict.parent, document, lambda: exam.load(settings, door.home_of()))
     if against:
         refuse_verdict(settings, against)
-    print(f"open: {document.verdict} of run {document.run}", file=sys.stderr)
+    say(f"open: {document.verdict} of run {document.run}", file=sys.stderr)
     return 0

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.outcomes import Result
+from kbgate.tasks.printable import printable
 from kbgate.tasks.secret import withheld
 from kbgate.tasks.stages import in_flow_run
 
@@ -52,8 +53,8 @@ def as_flow(body: Callable[..., Result], name: str) -> Any:
             result = body(*args, **kwargs)
         _forget_retries()
         if result.exit_code == 0:
-            return Completed(name=result.name.capitalize(), message=result.summary[:_MESSAGE], data=result)
-        return Failed(name=_FAILED[result.name], message=result.summary[:_MESSAGE], data=result)
+            return Completed(name=result.name.capitalize(), message=printable(result.summary)[:_MESSAGE], data=result)
+        return Failed(name=_FAILED[result.name], message=printable(result.summary)[:_MESSAGE], data=result)
 
     # Deployments name the flow by this: `kbgate.flows.nightly.nightly`. Under the body's own name Prefect would find the
     # plain body, make a flow of it, and end a red night Completed.

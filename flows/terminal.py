@@ -14,6 +14,7 @@ from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.outcomes import Result
+from kbgate.tasks.printable import printable
 from kbgate.tasks.tables import Figure
 
 _COLOURS = {
@@ -37,35 +38,45 @@ def print_verdict(evaluation: Evaluation) -> None:
     """The verdict, its reasons and the figures at k, on standard error, so that --json stays clean."""
     out, verdict, exam = console(sys.stderr), evaluation.verdict, evaluation.exam
     head = f"{verdict.name}{' (provisional: the full set decides)' if verdict.provisional else ''}"
-    out.print(Text(head, style=f"bold {_COLOURS[verdict.name]}"), Text(f"{exam.suite.name}, {exam.run.mode} set"))
+    out.print(line(head, style=f"bold {_COLOURS[verdict.name]}"), line(f"{exam.suite.name}, {exam.run.mode} set"))
     for reason in verdict.reasons:
-        out.print(Text(f"  {reason.level}: {reason.sentence}"))
+        out.print(line(f"  {reason.level}: {reason.sentence}"))
     for group in evaluation.diagnosis.groups[:_LINES]:
-        out.print(Text(f"  why: {group.sentence}"))
+        out.print(line(f"  why: {group.sentence}"))
     if evaluation.diagnosis.trouble:
-        out.print(Text(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
-    out.print(Text(f"  {supply(exam)}"))
+        out.print(line(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
+    out.print(line(f"  {supply(exam)}"))
     blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
     if blind:
-        out.print(Text(f"  {blind}"))
+        out.print(line(f"  {blind}"))
     rows = [row for row in exam.comparison.of(exam.run.method) if row.n and row.figure.k in (None, exam.suite.top_k)]
     shown = [
         (str(row.figure), _number(row.baseline), _number(row.current), _number(row.delta, "+"), str(row.n)) for row in rows
     ]
     out.print(table_of(("metric", "baseline", "current", "delta", "n"), shown))
-    out.print(Text(f"report: {evaluation.folder / 'report.md'}"))
+    out.print(line(f"report: {evaluation.folder / 'report.md'}"))
 
 
 def print_result(result: Result) -> None:
     """The verdict of any flow, in a line."""
-    console(sys.stderr).print(Text(result.name, style=f"bold {_COLOURS[result.name]}"), Text(result.summary))
+    console(sys.stderr).print(line(result.name, style=f"bold {_COLOURS[result.name]}"), line(result.summary))
+
+
+def say(text: str, file: TextIO | None = None, end: str = "\n") -> None:
+    """Print a text on standard output or another stream, each of its lines harmless."""
+    print("\n".join(map(printable, text.split("\n"))), file=file, end=end)
+
+
+def line(text: str, style: str = "") -> Text:
+    """A text as one harmless line, nothing of it read as markup."""
+    return Text(printable(text), style=style)
 
 
 def complain(error: KbgateError) -> int:
     """An error as sentences, one a line; returns its exit code."""
     names = {1: "REFUSED", 2: "bad input", 4: "ERROR"}
-    for line in str(error).split("\n"):
-        print(f"kbgate: {names[error.exit_code]}: {line}", file=sys.stderr)
+    for sentence in str(error).split("\n"):
+        say(f"kbgate: {names[error.exit_code]}: {sentence}", file=sys.stderr)
     return error.exit_code
 
 
@@ -73,7 +84,7 @@ def table_of(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """Rows as a table without lines: texts as they are, nothing read as markup."""
     table = Table(*head, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(line(cell) for cell in row))
     return table
 
 

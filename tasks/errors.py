@@ -17,6 +17,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kbgate.tasks.printable import printable
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -29,13 +31,17 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.sentence}"
+        return printable(f"{place}: {self.sentence}")
 
 
 class KbgateError(Exception):
     """Something kept kbgate from measuring."""
 
     exit_code = 4
+
+    def __str__(self) -> str:
+        # Wherever it is told, in a log or a state too: it may name what it was given.
+        return "\n".join(map(printable, super().__str__().split("\n")))
 
 
 class InputError(KbgateError):

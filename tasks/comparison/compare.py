@@ -133,7 +133,7 @@ def compare(
         alone = _figures(suite, run, scores, asked, None, {}, set(asked) - set(touched))
         return Comparison(_beside_previous(alone, run.method, previous))
     then = follow_renames(baseline, golden)
-    edited = tuple(sorted(name for name, case in golden.items() if name in then and then[name].hash != case.hash))
+    edited = _edited(golden, then)
     removed = tuple(sorted(set(then) - set(golden)))
     new = tuple(sorted(set(asked) - set(then)))
     common = tuple(sorted(set(asked) - set(new) - set(edited)))
@@ -142,7 +142,7 @@ def compare(
     figures = _figures(suite, run, scores, asked, baseline, rows, set(common) - set(touched), gone)
     return Comparison(
         figures=_beside_previous(figures, run.method, previous),
-        changes=() if unlike else tuple(_changes(suite, asked, run, scores, then, edited)),
+        changes=() if unlike else tuple(_changes(suite, asked, run.method, scores, then, edited)),
         common=common,
         new=new,
         removed=removed,
@@ -223,12 +223,26 @@ def _incomparable(suite: Suite, baseline: Baseline) -> Iterator[str]:
             yield f"figure {key} is in the baseline and is no longer computed"
 
 
+def changes_of(
+    suite: Suite, golden: Cases, asked: Cases, method: str, scores: Scores, baseline: Baseline
+) -> tuple[Change, ...]:
+    """Every case that passed and fails, failed and passes, or is new and fails; none where the two cannot be compared."""
+    if any(_incomparable(suite, baseline)):
+        return ()
+    then = follow_renames(baseline, golden)
+    return tuple(_changes(suite, asked, method, scores, then, _edited(golden, then)))
+
+
+def _edited(golden: Cases, then: Mapping[str, BaselineCase]) -> tuple[str, ...]:
+    """The cases that ask something else now, or want another answer."""
+    return tuple(sorted(name for name, case in golden.items() if name in then and then[name].hash != case.hash))
+
+
 def _changes(
-    suite: Suite, asked: Cases, run: Run, scores: Scores, then: Mapping[str, BaselineCase], edited: tuple[str, ...]
+    suite: Suite, asked: Cases, method: str, scores: Scores, then: Mapping[str, BaselineCase], edited: tuple[str, ...]
 ) -> Iterator[Change]:
-    """Every case that passed and fails, failed and passes, or is new and fails."""
     contract = figure_at(METRICS["contract"], suite.top_k)
-    now = scores.of(run.method)[contract]
+    now = scores.of(method)[contract]
     for place in scores.placements.values():
         case, row = asked[place.case], then.get(place.case)
         tier_gold = place.tier_gold or (row is not None and row.tier_gold)

@@ -20,15 +20,18 @@ def newly_failing(exam: Exam) -> Iterator[Reason]:
     """No case that passed in the baseline fails now, beyond the slack."""
     gate = exam.suite.gates.get("newly_failing")
     failing = unexcused(exam, "newly_failing", _changed(exam, ChangeKind.NEWLY_FAILING, ChangeKind.FAILING_AS_IT_WAS))
-    as_it_was = [case for case in failing if case in _changed(exam, ChangeKind.FAILING_AS_IT_WAS)]
+    reworded = set(_changed(exam, ChangeKind.FAILING_AS_IT_WAS))
+    as_it_was = [case for case in failing if case in reworded]
     passing = _changed(exam, ChangeKind.NEWLY_PASSING)
-    if gate is not None and failing and _beyond(gate, len(failing), exam):
-        sentence = f"{counted(len(failing), 'case')} newly failing: {named(failing)}"
+    beyond = gate is not None and _beyond(gate, len(failing), exam)
+    if gate is not None and failing:
+        allowed = "" if beyond or gate.ceiling is None else f", a share of {gate.ceiling:g} may"
+        sentence = f"{counted(len(failing), 'case')} newly failing{allowed}: {named(failing)}"
         if as_it_was:
             sentence += f"; as the baseline words it, before it was edited: {named(as_it_was)}"
         if len(passing) > len(failing):
             sentence += f"; {len(passing)} newly passing; if that is the better index, {_knowingly(exam)}"
-        yield Reason("newly_failing", Level(gate.level), sentence, tuple(failing))
+        yield Reason("newly_failing", _level(gate, beyond), sentence, tuple(failing))
     if gate is not None:
         yield from _slips(exam, gate)
 
@@ -77,9 +80,11 @@ def unbaselined_failing(exam: Exam) -> Iterator[Reason]:
     if grave:
         sentence = f"{counted(len(grave), 'new canary or tier-gold case')} failing: {named(grave)}"
         yield Reason("unbaselined_failing", Level.CRITICAL, sentence, tuple(grave))
-    if gate is not None and rest and _beyond(gate, len(rest), exam):
-        sentence = f"{counted(len(rest), 'case')} new since the baseline and failing: {named(rest)}"
-        yield Reason("unbaselined_failing", Level(gate.level), sentence, tuple(rest))
+    if gate is not None and rest:
+        beyond = _beyond(gate, len(rest), exam)
+        allowed = "" if beyond or gate.ceiling is None else f", a share of {gate.ceiling:g} may"
+        sentence = f"{counted(len(rest), 'case')} new since the baseline and failing{allowed}: {named(rest)}"
+        yield Reason("unbaselined_failing", _level(gate, beyond), sentence, tuple(rest))
 
 
 @check("canaries", level=Level.CRITICAL, excusable=True, place=3)
@@ -149,6 +154,12 @@ def access_widened(exam: Exam) -> Iterator[Reason]:
 
 def _changed(exam: Exam, *kinds: ChangeKind) -> list[str]:
     return [change.case.id for change in exam.comparison.changed(*kinds)]
+
+
+def _level(gate: Gate, beyond: bool) -> Level:
+    """How grave failing cases are: as the gate says beyond its ceiling, and within it never less than told, never grave."""
+    level = Level(gate.level)
+    return level if beyond else max(level, Level.SUPPORTING, key=lambda level: level.gravity)
 
 
 def _beyond(gate: Gate, count: int, exam: Exam) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from kbgate.tasks.comparison.statistics import ALPHA, holm
 from kbgate.tasks.conclusions import Code, Exam, Level, Reason
+from kbgate.tasks.errors import counted
 from kbgate.tasks.gate import GATED, check
-from kbgate.tasks.metrics import METRICS, Part, figure_at, figure_of, part_of
+from kbgate.tasks.gate.rehearsal import can_close
+from kbgate.tasks.metrics import Part, figure_of, part_of
 from kbgate.tasks.results import Compared
 from kbgate.tasks.settings import GATED_COUNTS, Gate
 from kbgate.tasks.tables import EPSILON, Figure
@@ -27,15 +29,19 @@ def comparable(exam: Exam) -> Iterator[Reason]:
 
 @check("some_gate", level=Level.INCONCLUSIVE)
 def some_gate(exam: Exam) -> Iterator[Reason]:
-    """At least one critical gate looked at where gold stands, for at least one case."""
-    contract = figure_at(METRICS["contract"], exam.suite.top_k)
-    for name, gate in gates_of(exam):
-        counts = name in GATED_COUNTS
-        if gate.level == "critical" and (counts or part_of(Figure.parse(name)).judges_gold):
-            figure = contract if counts else figure_of(name, exam.suite)
-            if exam.comparison.figure(exam.run.method, figure).n:
-                return
-    sentence = "no critical gate looked at where gold stands: nothing would have stopped a bad index"
+    """At least one critical gate looked at where gold stands, and some ranking of these very cases would have made it fire."""
+    if exam.comparison.incomparable:
+        return
+    if not any(place.groups for place in exam.scores.placements.values()):
+        sentence = "no critical gate looked at where gold stands: nothing would have stopped a bad index"
+    elif not can_close(exam):
+        n = sum(bool(place.groups) for place in exam.scores.placements.values())
+        sentence = (
+            f"no critical gate could close: of the worst ranking there is of the {counted(n, 'case')} with gold none would say "
+            "a word; give a line of [gates] a smaller tolerance, ceiling or slack, or a higher floor"
+        )
+    else:
+        return
     yield Reason("some_gate", Level.INCONCLUSIVE, sentence, code=Code.NO_GATES)
 
 

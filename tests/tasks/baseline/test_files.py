@@ -290,7 +290,7 @@ def test_ten_small_falls_do_not_become_a_big_one(desk: Desk) -> None:
         desk.case(case)
     desk.accept(rankings)
     for step in range(1, 11):
-        assert desk.judge(small_fall(rankings, step)).name == VerdictName.PASS
+        assert desk.judge(small_fall(rankings, step)).name == VerdictName.WARN
         if step == 3:  # 2 of 60 are 0.033; 3 are 0.050, beyond 0.040
             break
         desk.accept(small_fall(rankings, step))

@@ -141,7 +141,7 @@ def test_a_figure_of_the_run_that_is_not_that_of_its_rows_is_damage(asked: Desk)
 
 
 def test_small_drops_of_it_add_up_to_the_anchor(asked: Desk) -> None:
-    asked.gates = "newly_failing = {ceiling = 1.0}\nauroc = {tolerance = 0.3}"
+    asked.gates = "newly_failing = {ceiling = 1.0}\nhit = {floor = 0.01}\nauroc = {tolerance = 0.3}"
     asked.accept(GIVEN)
     asked.accept({**GIVEN, "x": likeness(0.85)})
     with pytest.raises(Refused, match=r"auroc is 0.750 worse than the anchor"):

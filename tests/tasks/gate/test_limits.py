@@ -87,7 +87,7 @@ def test_a_gate_of_exactly_min_n_cases_judges(min_n: int, name: str, desk: Desk)
 
 @pytest.mark.parametrize("level", ["supporting", "advisory"])
 def test_a_lesser_gate_with_too_few_cases_speaks_at_its_own_level(level: str, desk: Desk) -> None:
-    accepted(desk, 20, f'{FREE}hit = {{floor = 0.1, min_n = 21, level = "{level}"}}')
+    accepted(desk, 20, f'{FREE}mrr = {{floor = 0.1}}\nhit = {{floor = 0.1, min_n = 21, level = "{level}"}}')
     verdict = desk.judge(with_misses(20, 0))
     assert said(verdict, "limits.hit") == [f"{level}: hit@3 was measured on n = 20 cases, at least 21 are needed"]
     assert verdict.exit_code == 0
@@ -140,7 +140,7 @@ def test_a_slice_where_less_is_better_falls_by_rising(desk: Desk) -> None:
 
 def significant(desk: Desk, tolerance: float, misses: int, level: str = "critical") -> Verdict:
     gate = f'contract = {{tolerance = {tolerance}, rule = "significant", level = "{level}"}}'
-    accepted(desk, 40, f"newly_failing = {{ceiling = 1.0}}\nhit = {{floor = 0.0}}\n{gate}")
+    accepted(desk, 40, f"newly_failing = {{ceiling = 1.0}}\nhit = {{floor = 0.1}}\n{gate}")
     return desk.judge(with_misses(40, misses))
 
 
@@ -186,10 +186,10 @@ def test_two_significant_gates_share_their_chance_of_a_false_alarm(desk: Desk) -
     assert second == pytest.approx(2 * first, abs=0.0002)
 
 
-@pytest.mark.parametrize(("tolerance", "name"), [("0.03", "INCONCLUSIVE"), ("0.3", "PASS")])
+@pytest.mark.parametrize(("tolerance", "name"), [("0.03", "INCONCLUSIVE"), ("0.3", "WARN")])
 def test_a_noninferior_gate_passes_only_what_excludes_a_worsening(tolerance: str, name: str, desk: Desk) -> None:
     gate = f'contract = {{tolerance = {tolerance}, rule = "noninferior"}}'
-    accepted(desk, 40, f"newly_failing = {{ceiling = 1.0}}\nhit = {{floor = 0.0}}\n{gate}")
+    accepted(desk, 40, f"newly_failing = {{ceiling = 1.0}}\nhit = {{floor = 0.1}}\n{gate}")
     verdict = desk.judge(with_misses(40, 1))
     assert verdict.name == name
     if name == "INCONCLUSIVE":
@@ -208,13 +208,13 @@ def test_a_noninferior_gate_looks_at_the_worse_end_also_where_less_is_better(des
 # ---------------------------------------------------------------- floors and ceilings
 
 
-@pytest.mark.parametrize(("limit", "name"), [("0.9", "PASS"), ("0.9000000001", "PASS"), ("0.90001", "BLOCK")])
+@pytest.mark.parametrize(("limit", "name"), [("0.9", "WARN"), ("0.9000000001", "WARN"), ("0.90001", "BLOCK")])
 def test_a_floor_of_just_the_figure_is_kept(limit: str, name: str, desk: Desk) -> None:
     accepted(desk, 20, f"{FREE}hit = {{floor = {limit}}}")
     assert desk.judge(with_misses(20, 2)).name == name
 
 
-@pytest.mark.parametrize(("limit", "name"), [("0.1", "PASS"), ("0.0999999999", "PASS"), ("0.09999", "BLOCK")])
+@pytest.mark.parametrize(("limit", "name"), [("0.1", "WARN"), ("0.0999999999", "WARN"), ("0.09999", "BLOCK")])
 def test_a_ceiling_of_just_the_figure_is_kept(limit: str, name: str, desk: Desk) -> None:
     accepted(desk, 20, f"{FREE}failing = {{ceiling = {limit}}}")
     assert desk.judge(with_misses(20, 2)).name == name

@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 from kbgate.tasks.comparison.scoring import means_of
 from kbgate.tasks.comparison.statistics import (
     Clustered,
-    bootstrap,
     by_cluster,
-    effective_n,
-    paired_shares,
+    clusters_of,
+    interval_of_change,
+    interval_of_mean,
     sign_flip,
     smallest_visible_drop,
-    wilson,
 )
 from kbgate.tasks.domain import Baseline, Case, Cases
 from kbgate.tasks.metrics import Part, figure_of, figures_of, part_of
 from kbgate.tasks.results import Compared, Placement, Run, Scores
 from kbgate.tasks.schema import BaselineCase
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores
+from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores, Mask
 
 _SIGNS = {True: 1.0, False: -1.0, None: 0.0}
 """By which way is up; where neither is, nothing is won and nothing lost."""
@@ -86,7 +85,9 @@ def _paired_table(suite: Suite, scores: LaneScores, asked: Cases, then: Mapping[
     for place, figure in enumerate(figures):
         _lose_nothing(part_of(figure), now[:, place], before[:, place])
     # As the baseline has them: cases put into one cluster since would hide a drop behind a wider interval.
-    clusters = np.array([then[case].cluster if case in then else asked[case].cluster for case in ids], dtype=str)
+    named = {case: then[case].cluster if case in then else asked[case].cluster for case in ids}
+    joined = clusters_of(named, {case: asked[case].query for case in ids})
+    clusters = np.array([joined[case] for case in ids], dtype=str)
     return Paired(figures, clusters, now, before)
 
 
@@ -166,13 +167,11 @@ def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Com
     better = np.array([_SIGNS[part.higher_is_better] for part in parts])
     paired = np.asarray(~np.isnan(table.before).all(axis=0)) if len(table.before) else np.zeros(len(parts), bool)
     values = np.where(paired, table.now - table.before, table.now)
-    # What is as it was: a whole span off is the worst that can happen to a case.
-    spans = np.array([part.high - part.low if np.isfinite(part.high) else 1.0 for part in parts])
     clustered = by_cluster(values, table.clusters)
+    low, high = _intervals(parts, clustered, table.before, paired)
     gains = Clustered(clustered.sums * better, clustered.sizes)
-    low, high = bootstrap(clustered, spans)
     p = sign_flip(gains, np.array([_tolerance(suite, figure) for figure in table.figures]))
-    visible, independent = smallest_visible_drop(gains), effective_n(clustered)
+    visible = smallest_visible_drop(gains)
     for place, figure in enumerate(table.figures):
         defined = ~np.isnan(values[:, place])
         n = int(defined.sum())
@@ -180,16 +179,26 @@ def _compared(suite: Suite, lane: str, name: str, table: Paired) -> Iterator[Com
             yield Compared(lane, figure, name, clusters=0)
             continue
         now, was = table.now[defined, place], table.before[defined, place] if paired[place] else np.array([])
-        bounds = _share_bounds(was, now, float(independent[place])) or (float(low[place]), float(high[place]))
         row = Compared(
-            lane, figure, name, current=float(now.mean()), low=round(bounds[0], DIGITS), high=round(bounds[1], DIGITS),
-            n=n, clusters=int(clustered.clusters[place]),
+            lane, figure, name, current=float(now.mean()), low=round(float(low[place]), DIGITS),
+            high=round(float(high[place]), DIGITS), n=n, clusters=int(clustered.clusters[place]),
         )  # fmt: skip
         if paired[place]:
             row = _beside_baseline(row, now, was, float(better[place]))
             if better[place]:
                 row = dataclasses.replace(row, p=float(p[place]), visible=round(float(visible[place]), DIGITS))
         yield row
+
+
+def _intervals(parts: Sequence[Part], table: Clustered, before: Floats, paired: Mask) -> tuple[Floats, Floats]:
+    """Of the change where there is one, of the figure where there is none; what it then is stays inside its range."""
+    lows, highs = np.array([part.low for part in parts]), np.array([part.high for part in parts])
+    alone = interval_of_mean(table, lows, highs)
+    change = interval_of_change(table, np.where(np.isfinite(highs), highs - lows, 1.0))
+    counts = np.maximum((~np.isnan(before)).sum(axis=0), 1) if len(before) else np.ones(len(parts))
+    was = np.nansum(before, axis=0) / counts if len(before) else np.zeros(len(parts))
+    low = np.where(paired, np.maximum(change[0], lows - was), alone[0])
+    return low, np.where(paired, np.minimum(change[1], highs - was), alone[1])
 
 
 def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float) -> Compared:
@@ -200,13 +209,6 @@ def _beside_baseline(row: Compared, now: Floats, was: Floats, better: float) -> 
     change = (now - was) * better
     wins, losses = int((change > EPSILON).sum()), int((change < -EPSILON).sum())
     return dataclasses.replace(row, wins=wins, ties=row.n - wins - losses, losses=losses)
-
-
-def _share_bounds(was: Floats, now: Floats, n: float) -> tuple[float, float] | None:
-    """The interval of a figure that is 0 or 1 in every case; None for any other."""
-    if not (set(now) <= {0.0, 1.0} and set(was) <= {0.0, 1.0}):
-        return None
-    return paired_shares(was, now, n) if len(was) else wilson(float(now.mean()), n)
 
 
 def _tolerance(suite: Suite, figure: Figure) -> float:

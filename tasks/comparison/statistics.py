@@ -7,8 +7,8 @@ the same answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,15 @@ ALPHA = 0.05
 """One-sided level of every test."""
 POWER = 0.80
 RESAMPLES = 5000
+_ENUMERATED = 12
+"""Clusters up to which every way to set their signs is looked at, and p is exact."""
+_HALVINGS = 48
 SEED = 20_260_601
 _BLOCK = 2**24
 """Random numbers drawn at once: what fits the memory of a small machine."""
 _TIE = 1e-9
+_Z = 1.959963984540054
+"""Of a normal distribution, what 2.5 % are above."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,24 @@ class Clustered:
         return np.asarray((self.sizes > 0).sum(axis=0))
 
 
+def clusters_of(named: Mapping[str, str], questions: Mapping[str, str]) -> dict[str, str]:
+    """The cluster of each case: the one it names; clusters that hold the same question (case and blanks aside) are one.
+
+    Whoever writes a question twice and forgets the cluster has one question, and it fails and passes as one.
+    """
+    leader: dict[str, str] = {}
+
+    def first(key: str) -> str:
+        while leader.setdefault(key, key) != key:
+            key = leader[key]
+        return key
+
+    for case, cluster in named.items():
+        one, other = first(f"cluster {cluster}"), first(f"question {' '.join(questions[case].casefold().split())}")
+        leader[max(one, other)] = min(one, other)
+    return {case: first(f"cluster {cluster}").partition(" ")[2] for case, cluster in named.items()}
+
+
 def by_cluster(values: Floats, clusters: NDArray[np.str_]) -> Clustered:
     """Sum the rows of `values` (cases x figures, NaN where undefined) over equal entries of `clusters`."""
     places, number = np.unique(clusters, return_inverse=True)
@@ -55,36 +78,64 @@ def by_cluster(values: Floats, clusters: NDArray[np.str_]) -> Clustered:
     return Clustered(sums, sizes)
 
 
-def bootstrap(table: Clustered, spans: Floats) -> tuple[Floats, Floats]:
-    """95 % percentile intervals of each figure's mean, resampled by cluster, never of width zero.
+def interval_of_change(table: Clustered, spans: Floats) -> tuple[Floats, Floats]:
+    """95 % score intervals of each figure's mean change, by cluster, never of width zero.
 
-    `spans`: how far a figure can go. Two imagined clusters of the usual size, one a whole span better and one a whole span
-    worse, are resampled too: what never moved in n cases may still move in the next (Bonett & Price 2012 add the same two
-    to paired shares).
-    Poisson weights stand in for multinomial ones (Chamandy et al. 2012).
+    `spans`: how far a figure can go. What was won and what was lost are the discordant pairs of Tango's interval (1998), each
+    as large as what usually moved, to which two clusters that went the whole way are counted, one either way: what never moved
+    in n clusters may still move in the next. Of single cases that are 0 or 1 it is his interval.
     """
-    mean = table.sums.sum(axis=0) / np.maximum(table.n, 1)
-    size = table.n / np.maximum(table.clusters, 1)
-    sums = np.vstack([table.sums, size * (mean + spans), size * (mean - spans)])
-    sizes = np.vstack([table.sizes, size, size])
-    draw, weights = np.random.default_rng(SEED), _poisson_weights()
-    means = []
-    for count in _blocks(len(sums)):
-        drawn = weights[draw.integers(0, len(weights), (count, len(sums)), dtype=np.uint16)]
-        totals = drawn @ sizes
-        means.append(np.where(totals > 0, drawn @ sums / np.maximum(totals, 1), mean))
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail], axis=0)
-    return np.minimum(low, mean), np.maximum(high, mean)
+    furthest = np.abs(table.sums / np.maximum(table.sizes, 1)).max(axis=0, initial=0.0)
+    scale = np.maximum(spans, furthest)
+    sums = table.sums / scale
+    n, whole = np.maximum(table.n, 1), table.n / np.maximum(table.clusters, 1)
+    squares, moved = (sums**2).sum(axis=0), np.abs(sums).sum(axis=0)
+    unit = (squares + 2 * whole**2) / np.maximum(moved + 2 * whole, _TIE)
+    pairs = n / np.where(unit > 0, unit, 1.0)
+    mean = sums.sum(axis=0) / n
+    discordant = np.maximum(np.where(unit > 0, squares / np.maximum(unit, _TIE) ** 2, 0.0), np.abs(mean * pairs))
+    ends = []
+    for direction in (-1.0, 1.0):
+        near, far = np.zeros_like(mean), 1.0 + np.abs(mean)
+        for _ in range(_HALVINGS):
+            step = (near + far) / 2
+            inside = step**2 <= _Z**2 * _variance(mean + direction * step, pairs, discordant, mean * pairs)
+            near, far = np.where(inside, step, near), np.where(inside, far, step)
+        ends.append(scale * np.clip(mean + direction * far, -1.0, 1.0))
+    return ends[0], ends[1]
 
 
-@cache
-def _poisson_weights() -> Floats:
-    """65,536 equally likely draws from a Poisson distribution of mean 1."""
-    from scipy.special import pdtr
+def _variance(change: Floats, pairs: Floats, discordant: Floats, net: Floats) -> Floats:
+    """Of a mean change, were it this one: by the likeliest shares of losses and wins that differ by it (Tango 1998)."""
+    won, lost = (discordant + net) / 2, (discordant - net) / 2
+    line = (won + lost) * (1 - change) - 2 * change * (pairs - won)
+    root = np.sqrt(np.maximum(line**2 + 8 * pairs * lost * change * (1 - change), 0.0))
+    share = (line + root) / (4 * pairs)
+    return np.asarray(np.maximum(2 * share + change - change**2, 0.0) / pairs)
 
-    ladder = pdtr(np.arange(12), 1.0)
-    return np.searchsorted(ladder, (np.arange(2**16) + 0.5) / 2**16).astype(float)
+
+def interval_of_mean(table: Clustered, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """95 % intervals of each figure's mean, by cluster, inside its range and never of width zero.
+
+    Of shares and other bounded figures the score interval (Wilson 1927) of as many cases as would make a share vary so; of
+    counts, which have no upper end, the exact one of a Poisson total (Garwood 1936), wider where they vary more than by chance.
+    """
+    from scipy.special import gammaincinv
+
+    n, clusters = np.maximum(table.n, 1), np.maximum(table.clusters, 1)
+    mean = table.sums.sum(axis=0) / n
+    spread = ((table.sums - mean * table.sizes) ** 2).sum(axis=0) / n**2
+    span = np.where(np.isfinite(highs), highs - lows, 1.0)
+    share = np.clip((mean - lows) / span, 0.0, 1.0)
+    varies = (spread > _TIE**2) & (share * (1 - share) > 0)
+    independent = np.where(varies, share * (1 - share) * span**2 / np.where(varies, spread, 1.0), clusters)
+    ends = np.array([wilson(one, of) for one, of in zip(share.tolist(), independent.tolist(), strict=True)]).reshape(-1, 2)
+    excess = np.maximum(np.where(mean > 0, spread * n / np.where(mean > 0, mean, 1.0), n / clusters), 1.0)
+    total, tail = mean * n / excess, (1 - CONFIDENCE) / 2
+    fewest = np.where(total > 0, gammaincinv(np.maximum(total, _TIE), tail), 0.0) * excess / n
+    most = gammaincinv(total + 1, 1 - tail) * excess / n
+    counts = ~np.isfinite(highs)
+    return np.where(counts, lows + fewest, lows + ends[:, 0] * span), np.where(counts, lows + most, lows + ends[:, 1] * span)
 
 
 def _blocks(width: int) -> list[int]:
@@ -95,16 +146,26 @@ def _blocks(width: int) -> list[int]:
 def sign_flip(gains: Clustered, tolerances: Floats) -> Floats:
     """One-sided p of "no figure fell by more than its tolerance", by flipping the signs of clusters; 1 where nothing moved.
 
-    `gains`: changes, above 0 for the better. Source: Fisher's randomisation test, one sign per cluster.
+    `gains`: changes, above 0 for the better. Source: Fisher's randomisation test, one sign per cluster that moved; exact up to
+    twelve of them.
     """
     moved = gains.sums + tolerances * gains.sizes
     observed = moved.sum(axis=0)
-    draw, reached = np.random.default_rng(SEED), np.zeros(len(observed))
-    for count in _blocks(len(moved)):
-        bits = np.unpackbits(np.frombuffer(draw.bytes(-(-count * len(moved) // 8)), np.uint8))[: count * len(moved)]
-        signs = bits.reshape(count, len(moved)).astype(float) * 2 - 1
-        reached += (signs @ moved <= observed + _TIE).sum(axis=0)
-    return np.asarray((1 + reached) / (1 + RESAMPLES))
+    few = (np.abs(moved) > _TIE).sum(axis=0) <= _ENUMERATED
+    ps = np.ones(len(observed))
+    for place in np.flatnonzero(few):
+        column = moved[np.abs(moved[:, place]) > _TIE, place]
+        signs = (np.arange(2 ** len(column))[:, None] >> np.arange(len(column)) & 1) * 2.0 - 1
+        ps[place] = (signs @ column <= observed[place] + _TIE).mean()
+    if few.all():
+        return ps
+    many, draw, reached = moved[:, ~few], np.random.default_rng(SEED), np.zeros(int((~few).sum()))
+    for count in _blocks(len(many)):
+        bits = np.unpackbits(np.frombuffer(draw.bytes(-(-count * len(many) // 8)), np.uint8))[: count * len(many)]
+        signs = bits.reshape(count, len(many)).astype(float) * 2 - 1
+        reached += (signs @ many <= observed[~few] + _TIE).sum(axis=0)
+    ps[~few] = (1 + reached) / (1 + RESAMPLES)
+    return ps
 
 
 def holm(ps: list[float]) -> list[float]:
@@ -119,38 +180,10 @@ def holm(ps: list[float]) -> list[float]:
 
 def wilson(share: float, n: float) -> tuple[float, float]:
     """95 % score interval of a share (Wilson 1927); n may be an effective number of cases."""
-    z = _z(1 - (1 - CONFIDENCE) / 2)
+    z = _Z
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return float(max(0.0, min(middle - half, share))), float(min(1.0, max(middle + half, share)))
-
-
-def paired_shares(then: Floats, now: Floats, n: float) -> tuple[float, float]:
-    """95 % interval of the change of a share over the same cases, by squared Wilson halves (Newcombe 1998, method 10).
-
-    `then`, `now`: 0 or 1 per case; `n`: the effective number of cases.
-    """
-    before, after = float(then.mean()), float(now.mean())
-    both, neither = float((then * now).mean()) * n, float(((1 - then) * (1 - now)).mean()) * n
-    lost, won = float((then * (1 - now)).mean()) * n, float(((1 - then) * now).mean()) * n
-    (low1, high1), (low2, high2) = wilson(before, n), wilson(after, n)
-    margins = (both + lost) * (won + neither) * (both + won) * (lost + neither)
-    surplus = both * neither - lost * won
-    phi = 0.0 if margins <= 0 else (max(surplus - n / 2, 0.0) if surplus > 0 else surplus) / np.sqrt(margins)
-    delta = after - before
-    down = np.sqrt(max(0.0, (after - low2) ** 2 - 2 * phi * (after - low2) * (high1 - before) + (high1 - before) ** 2))
-    up = np.sqrt(max(0.0, (high2 - after) ** 2 - 2 * phi * (high2 - after) * (before - low1) + (before - low1) ** 2))
-    return float(max(-1.0, delta - down)), float(min(1.0, delta + up))
-
-
-def effective_n(table: Clustered) -> Floats:
-    """Independent cases that say as much as these clustered ones: n over the design effect; clusters where nothing varies."""
-    n, clusters = table.n, table.clusters
-    mean = table.sums.sum(axis=0) / np.maximum(n, 1)
-    between = ((table.sums - mean * table.sizes) ** 2).sum(axis=0)
-    single = np.where(table.sizes > 0, table.sums**2 / np.maximum(table.sizes, 1), 0.0).sum(axis=0) - n * mean**2
-    effect = np.where((between > _TIE) & (single > _TIE), between / np.maximum(single, _TIE), n / np.maximum(clusters, 1))
-    return np.asarray(np.clip(n / np.maximum(effect, 1.0), 1.0, np.maximum(n, 1.0)))
 
 
 def smallest_visible_drop(gains: Clustered) -> Floats:

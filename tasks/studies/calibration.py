@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from kbgate.tasks.comparison.scoring import score
-from kbgate.tasks.comparison.statistics import SEED, bootstrap, by_cluster
+from kbgate.tasks.comparison.statistics import SEED, by_cluster, clusters_of, interval_of_mean
 from kbgate.tasks.domain import Cases, Index, Inputs, Material, Mode
 from kbgate.tasks.index.embedding import embed_rows, time_queries
 from kbgate.tasks.index.store import ingest, temporary_store
@@ -85,7 +85,9 @@ def calibrate(
     columns = {figure: Column.of(first, figure) for figure in critical_tolerances(suite)}
     gated = {figure: column for figure, column in columns.items() if column.cases}
     band = _band(first, others)
-    clusters = {name: case.cluster for name, case in cases.items()}
+    clusters = clusters_of(
+        {name: case.cluster for name, case in cases.items()}, {name: case.query for name, case in cases.items()}
+    )
     floors = {figure: _lower_bound(column, clusters) - MARGIN for figure, column in gated.items()}
     return Calibration(
         repeats=repeats,
@@ -208,7 +210,7 @@ def embedding_times(suite: Suite, material: Material, cases: Cases) -> dict[str,
 
 def _lower_bound(column: Column, clusters: Mapping[str, str]) -> float:
     table = by_cluster(column.values[:, None], np.array([clusters[case] for case in column.cases]))
-    return float(bootstrap(table, np.ones(1))[0][0])
+    return float(interval_of_mean(table, np.zeros(1), np.ones(1))[0][0])
 
 
 def agreement(history: Iterable[HistoryLine]) -> tuple[int, int]:

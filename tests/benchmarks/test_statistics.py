@@ -7,7 +7,7 @@ import time
 import numpy as np
 from scipy import stats
 
-from kbgate.tasks.comparison.statistics import RESAMPLES, bootstrap, by_cluster, sign_flip
+from kbgate.tasks.comparison.statistics import RESAMPLES, by_cluster, interval_of_change, sign_flip
 
 
 def test_a_hundred_thousand_cases() -> None:
@@ -15,7 +15,7 @@ def test_a_hundred_thousand_cases() -> None:
     values, clusters = draw.choice([-1.0, 0.0, 0.0, 0.0, 1.0], (100_000, 12)), np.arange(100_000)
     begun = time.perf_counter()
     table = by_cluster(values, clusters)
-    bootstrap(table, np.ones(12))
+    interval_of_change(table, np.ones(12))
     sign_flip(table, np.zeros(12))
     ours = time.perf_counter() - begun
     begun = time.perf_counter()

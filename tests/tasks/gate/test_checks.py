@@ -113,12 +113,12 @@ def test_a_sentence_says_observed_allowed_and_n(desk: Desk) -> None:
 def test_a_metric_where_less_is_better_blocks_when_it_rises(desk: Desk) -> None:
     rankings = cases(desk, 20, filter={"tier": "silver"})
     desk.cards[0]["tier"] = "silver"
-    desk.gates = WITHOUT_CASES + "contract = {tolerance = 1.0}\nfalse_exclusion = {tolerance = 0.02}"
+    desk.gates = WITHOUT_CASES + "contract = {tolerance = 0.99}\nfalse_exclusion = {tolerance = 0.02}"
     desk.accept({case: ["c0"] for case in rankings})
     desk.cards[0]["tier"] = ""
     verdict = desk.judge({case: [] for case in rankings})
     assert verdict.name == "BLOCK"
-    assert "false_exclusion rose by 1.000 (0.000 to 1.000, 95 % interval +0.772 to +1.000); 0.02 is allowed, n = 20" in said(
+    assert "false_exclusion rose by 1.000 (0.000 to 1.000, 95 % interval +0.678 to +1.000); 0.02 is allowed, n = 20" in said(
         verdict
     )
 

@@ -122,6 +122,8 @@ class Exam:
     """What is proven of failing cases; looked for where [acceptance] asks."""
     earlier: Earlier | None = None
     """Edited cases as they were worded before; None where nothing had to be asked so."""
+    provenance: Provenance | None = None
+    """How its rankings were made; None where they were given."""
 
     @property
     def today(self) -> dt.date:

@@ -159,6 +159,8 @@ def evaluate(
         exam = stages.score_and_compare(inputs, asked, run, clock, touched=touched or (), previous=last, earlier=earlier)
         diagnosis = stages.diagnose(exam, inputs, material, papers[0][1], clock.as_of, home, limit)
         stages.confirm_vectors(look)
+    provenance = provenance_of(suite.folder, material.model, material.settings, pipeline_of(suite))
+    exam = dataclasses.replace(exam, provenance=provenance)
     if suite.acceptance is not None:
         exam = dataclasses.replace(exam, causes=diagnosis.causes)
     return Evaluation(
@@ -168,7 +170,7 @@ def evaluate(
         build=build,
         folder=runs_of(home, suite) / run_id,
         fingerprints=fingerprints,
-        provenance=provenance_of(suite.folder, material.model, material.settings, pipeline_of(suite)),
+        provenance=provenance,
         counts=counts_of(inputs, material),
         arrivals=arrivals(inputs, home),
         diagnosis=diagnosis,

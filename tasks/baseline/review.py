@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -110,7 +111,7 @@ def rejudge(suite: Suite, evaluation: Evaluation) -> Verdict:
         previous=exam.previous,
         causes=evaluation.diagnosis.causes,
     )
-    return judge(anew)
+    return judge(dataclasses.replace(anew, provenance=exam.provenance))
 
 
 def commit_of(folder: Path, ref: str) -> str:

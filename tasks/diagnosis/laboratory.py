@@ -19,7 +19,7 @@ from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.identity import identity_of
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.embedding import embed_queries, embed_rows
-from kbgate.tasks.index.fingerprint import pipeline_of
+from kbgate.tasks.index.fingerprint import changed_pipeline, pipeline_of
 from kbgate.tasks.index.models import identify_model
 from kbgate.tasks.index.store import build_rows
 from kbgate.tasks.predicates import STARTS, both, in_store_values, matches, store_fields, valid_at
@@ -124,13 +124,7 @@ class Laboratory:
         if self.inputs.baseline is None:
             return {}
         provenance, model = self.inputs.baseline.summary.provenance, self.material.model
-        then = provenance.pipeline
-        changed: dict[str, tuple[JsonValue, JsonValue]] = {
-            f"{section}.{name}": (then.get(section, {}).get(name), value)
-            for section, values in pipeline_of(self.suite).items()
-            for name, value in values.items()
-            if then and then.get(section, {}).get(name) != value
-        }
+        changed = changed_pipeline(provenance.pipeline, pipeline_of(self.suite))
         weights, name = provenance.model.weights, "embedding.model"
         if weights and model is not None and weights != model.weights and name not in changed:
             changed[name] = (f"weights {weights[:12]}", f"weights {model.weights[:12]}")

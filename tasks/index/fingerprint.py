@@ -50,6 +50,18 @@ def pipeline_of(suite: Suite) -> dict[str, dict[str, JsonValue]]:
     return {**parts, "kb": {"filterable": filterable}}
 
 
+def changed_pipeline(
+    then: Mapping[str, Mapping[str, JsonValue]], now: Mapping[str, Mapping[str, JsonValue]]
+) -> dict[str, tuple[JsonValue, JsonValue]]:
+    """Settings that make rankings and differ, as `section.name`: (then, now); none where the earlier ones are not known."""
+    return {
+        f"{section}.{name}": (then.get(section, {}).get(name), value)
+        for section, values in now.items()
+        for name, value in values.items()
+        if then and then.get(section, {}).get(name) != value
+    }
+
+
 def golden_fingerprint(cases: Cases) -> str:
     """The cases: ids and content hashes, in any order."""
     return digest(sorted((case.id, case.hash) for case in cases.values()), LENGTH)

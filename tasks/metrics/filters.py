@@ -42,10 +42,8 @@ def gold_excluded(case: Judged, k: int) -> float | None:
 @metric("predicate_precision", source="precision of a set of cards, Manning et al. 2008, chapter 8.3", at_k=False,
         judges_gold=False)  # fmt: skip
 def predicate_precision(case: Judged, k: int) -> float | None:
-    """Share of the cards its filter lets through that the right filter would let through; 0 if it lets none through."""
-    if case.agreed is None or case.filtered is None:
-        return None
-    return case.agreed / case.filtered if case.filtered else 0.0
+    """Share of the cards its filter lets through that the right filter would let through; none if it lets none through."""
+    return case.agreed / case.filtered if case.filtered and case.agreed is not None else None
 
 
 @metric("predicate_recall", source="recall of a set of cards, Manning et al. 2008, chapter 8.3", at_k=False, judges_gold=False)

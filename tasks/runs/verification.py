@@ -148,7 +148,7 @@ def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Ru
 def _exam(document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | None) -> Exam:
     """The exam that the run's rankings make, of the cases it asked and the cards it was told of."""
     asked = frozenset(document.inputs.asked)
-    return exam_of(
+    exam = exam_of(
         dataclasses.replace(inputs, announced=tuple(document.inputs.announced), judges_edits=document.inputs.judges_edits),
         {name: case for name, case in inputs.golden.cases.items() if name in asked},
         run,
@@ -158,6 +158,7 @@ def _exam(document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | No
         causes=_causes(document),
         earlier=earlier,
     )
+    return dataclasses.replace(exam, provenance=document.provenance)
 
 
 def _causes(document: VerdictDocument) -> Causes:

@@ -13,9 +13,9 @@ from rich.text import Text
 from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.errors import KbgateError
+from kbgate.tasks.gate.opening import opening
 from kbgate.tasks.outcomes import Result
 from kbgate.tasks.printable import printable
-from kbgate.tasks.tables import Figure
 
 _COLOURS = {
     VerdictName.PASS: "green",
@@ -46,9 +46,9 @@ def print_verdict(evaluation: Evaluation) -> None:
     if evaluation.diagnosis.trouble:
         out.print(line(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
     out.print(line(f"  {supply(exam)}"))
-    blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
-    if blind:
-        out.print(line(f"  {blind}"))
+    first = opening(exam, verdict)
+    if first != verdict.headline:
+        out.print(line(f"  {first}"))
     rows = [row for row in exam.comparison.of(exam.run.method) if row.n and row.figure.k in (None, exam.suite.top_k)]
     shown = [
         (str(row.figure), _number(row.baseline), _number(row.current), _number(row.delta, "+"), str(row.n)) for row in rows

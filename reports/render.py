@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kbgate.reports.view import view
 from kbgate.tasks.conclusions import Evaluation
+from kbgate.tasks.gate.opening import opening
 from kbgate.tasks.outcomes import PullRequest
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.parts import FigurePart
@@ -42,7 +43,7 @@ def render_comment(result: PullRequest, document: VerdictDocument) -> str:
         "view": view(result.deciding, document),
         "document": document,
         "name": result.name,
-        "first": result.deciding.verdict.headline or "nothing fell beyond what is allowed",
+        "first": opening(result.deciding.exam, result.deciding.verdict),
         "ref": result.ref,
         "own": result.own,
         "full": result.full,

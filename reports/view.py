@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, Reason
+from kbgate.tasks.gate.opening import opening
 from kbgate.tasks.metrics import figure_of
 from kbgate.tasks.results import Change, ChangeKind
 from kbgate.tasks.runs.document import VerdictDocument
@@ -87,7 +88,7 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
     others = [row for row in figures if row.lane not in (document.method, REFERENCE)]
     return View(
         headline=document.verdict + (" (provisional: the full set decides)" if document.provisional else ""),
-        first=_first(evaluation),
+        first=opening(evaluation.exam, evaluation.verdict),
         supply=supply(evaluation.exam),
         reasons=evaluation.verdict.reasons,
         changes=tuple(table for table in (_change_table(evaluation, *kind) for kind in _CHANGES) if table.total),
@@ -99,14 +100,6 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
         tolerances=limits,
         fingerprints=tuple(document.fingerprints.model_dump().items()),
     )
-
-
-def _first(evaluation: Evaluation) -> str:
-    """The gravest reason, or that nothing dropped; and, on green, what so few cases could not have shown."""
-    verdict, exam = evaluation.verdict, evaluation.exam
-    sentence = verdict.headline or "nothing fell beyond what is allowed"
-    blind = exam.comparison.blind_spot(exam.run.method, Figure("contract", exam.suite.top_k))
-    return f"{sentence}; {blind}" if blind and verdict.exit_code == 0 else sentence
 
 
 def _limits(evaluation: Evaluation) -> Iterator[tuple[str, str]]:

@@ -190,11 +190,3 @@ class Comparison:
     def changed(self, *kinds: ChangeKind) -> tuple[Change, ...]:
         """The cases that changed in one of these ways."""
         return tuple(change for change in self.changes if change.kind in kinds)
-
-    def blind_spot(self, lane: str, figure: Figure) -> str:
-        """The drop of a figure that these cases could not have shown, as half a sentence; "" where none was compared."""
-        row = self.figure(lane, figure)
-        if row.visible is None or row.clusters is None:
-            return ""
-        apart = f" in {row.clusters} clusters" if row.clusters < row.n else ""
-        return f"a fall of {100 * row.visible:.1f} points or less would not show at n = {row.n}{apart}"

@@ -1,0 +1,99 @@
+"""What the gates in force would have seen: the smallest share of questions whose loss shows in four of five golden sets.
+
+Every critical line is a threshold on what clusters lose: cases that fail beyond a ceiling, a mean beyond a tolerance or below
+a floor, one canary. A question that is lost is lost with its translations, whole, and beyond the slack where there is a
+place beyond it. A [[slice]] that blocks may see less than is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbgate.tasks.comparison.statistics import POWER, SEED, clusters_of
+from kbgate.tasks.domain import Cases
+from kbgate.tasks.metrics import METRICS, Part, figure_at, figure_of, part_of
+from kbgate.tasks.settings import GATED_COUNTS, Gate, Suite
+from kbgate.tasks.tables import EPSILON, Figure, Floats
+
+SETS, _FEWEST_SETS, _MOST_VALUES = 1000, 200, 4_000_000
+"""Golden sets that are drawn, fewer where so many clusters each would not fit the memory of a small machine."""
+Values = Mapping[Figure, Mapping[str, float]]
+"""By figure and case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A line that speaks as soon as clusters together lose more than it allows."""
+
+    name: str
+    losses: Floats
+    """By cluster: what goes with it."""
+    allowed: float
+
+
+def thresholds(suite: Suite, cases: Cases, values: Values, cards: int) -> list[Threshold]:
+    """The critical lines of [gates] that a lost answer of these cases could break, and the canaries.
+
+    `values`: as they were accepted; `cards`: in the knowledge base, beyond which no gold can fall.
+    """
+    contracts = values.get(figure_at(METRICS["contract"], suite.top_k), {})
+    asked = {name: case for name, case in cases.items() if name in contracts}
+    joined = clusters_of({name: case.cluster for name, case in asked.items()}, {n: case.query for n, case in asked.items()})
+    places = {cluster: place for place, cluster in enumerate(sorted(set(joined.values())))}
+    number = np.array([places[joined[name]] for name in asked], dtype=np.intp)
+
+    def summed(by_case: Mapping[str, float]) -> Floats:
+        return np.bincount(number, [by_case.get(name, 0.0) for name in asked], len(places)).astype(float)
+
+    passing = {name: float(contracts[name] >= suite.pass_mark - EPSILON) for name in asked}
+    found, gate = [], suite.gates["newly_failing"]
+    if gate.level == "critical" and gate.ceiling is not None:
+        only_slips = suite.top_k + (1 if gate.slack is None else gate.slack) >= cards
+        allowed = max(gate.slips or 0, 1) if only_slips else gate.ceiling * len(asked)
+        found.append(Threshold("newly_failing", summed(passing), allowed))
+    for name, line in suite.gates.items():
+        if name not in GATED_COUNTS and line.level == "critical":
+            figure = figure_of(name, suite)
+            of_figure = {case: value for case, value in values.get(figure, {}).items() if case in asked}
+            found += [
+                Threshold(str(figure), summed(losses), allowed) for losses, allowed in _limits(part_of(figure), line, of_figure)
+            ]
+    birds = {name: passing[name] for name, case in asked.items() if case.canary}
+    return [*found, *([Threshold("canaries", summed(birds), 0.0)] if any(birds.values()) else [])]
+
+
+def _limits(part: Part, gate: Gate, values: Mapping[str, float]) -> Iterator[tuple[Mapping[str, float], float]]:
+    """What each case can lose of a figure, and how much all may, by each of the gate's limits."""
+    worst, n = part.low if part.higher_is_better else part.high, len(values)
+    if not part.judges_gold or not np.isfinite(worst) or n < gate.min_n:
+        return
+    losses, total = {case: abs(value - worst) for case, value in values.items()}, sum(values.values())
+    if gate.tolerance is not None:
+        yield losses, gate.tolerance * n
+    if gate.floor is not None and part.higher_is_better:
+        yield losses, total - gate.floor * n
+    if gate.ceiling is not None and not part.higher_is_better:
+        yield losses, gate.ceiling * n - total
+
+
+def smallest_shown(lines: Sequence[Threshold]) -> float:
+    """The share of all questions that must lose their answer for one of these lines to speak in 80 % of such sets; 1 for never.
+
+    Each cluster has a place in a queue; as the share grows they are lost in its order, and a set's line speaks from some
+    share on. Of these shares the 80th percentile is told.
+    """
+    if not lines or not len(lines[0].losses):
+        return 1.0
+    clusters = len(lines[0].losses)
+    sets = min(SETS, max(_FEWEST_SETS, _MOST_VALUES // clusters))
+    drawn = np.random.default_rng(SEED).random((sets, clusters))
+    order = np.argsort(drawn, axis=1)
+    shares = np.concatenate([np.take_along_axis(drawn, order, axis=1), np.ones((sets, 1))], axis=1)
+    first = np.full(sets, clusters)
+    for line in lines:
+        spoken = line.losses[order].cumsum(axis=1) > line.allowed + EPSILON
+        first = np.minimum(first, np.where(spoken.any(axis=1), spoken.argmax(axis=1), clusters))
+    return float(np.quantile(shares[np.arange(sets), first], POWER, method="higher"))

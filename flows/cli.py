@@ -69,13 +69,20 @@ def _floors(texts: list[str]) -> dict[str, float]:
 def check(suite: SuiteFolder) -> int:
     """Check settings, cards, cases and baseline, without asking anything: every mistake at once, with file and line."""
     from kbgate.tasks import exam, stages
+    from kbgate.tasks.comparison.power import rules_that_never_pass, smallness
+    from kbgate.tasks.errors import counted
     from kbgate.tasks.inputs.folder import told
+    from kbgate.tasks.settings import FILE
 
     inputs = exam.check(stages.load_suite(suite))
     golden = inputs.golden
     unasked = f", {golden.unjudged} questions without judgment left out" if golden.unjudged else ""
     cards, cases = len(inputs.kb.cards), len(golden.cases)
-    say(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; nothing to mend")
+    never = list(rules_that_never_pass(inputs.suite, golden.cases))
+    verdict = "nothing to mend" if not never else f"{counted(len(never), 'line')} of [gates] that can never pass"
+    say(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; {verdict}")
+    for sentence in [*(f"{FILE}: {sentence}" for sentence in never), *filter(None, [smallness(golden.cases)])]:
+        say(sentence)
     if inputs.kb.left_out:
         say(f"not read of {inputs.suite.kb.path}: {told(inputs.kb.left_out)}")
     return 0

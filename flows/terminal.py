@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kbgate.tasks.comparison.power import smallness
 from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, VerdictName
 from kbgate.tasks.errors import KbgateError
@@ -46,6 +47,8 @@ def print_verdict(evaluation: Evaluation) -> None:
     if evaluation.diagnosis.trouble:
         out.print(line(f"  why: could not be looked into ({evaluation.diagnosis.trouble})"))
     out.print(line(f"  {supply(exam)}"))
+    if small := smallness(exam.golden):
+        out.print(line(f"  {small}"))
     first = opening(exam, verdict)
     if first != verdict.headline:
         out.print(line(f"  {first}"))

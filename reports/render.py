@@ -61,7 +61,13 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"safe_text": safe_text, "figure": figure, "signed": signed, "interval": interval}
+    environment.filters |= {
+        "safe_text": safe_text,
+        "figure": figure,
+        "signed": signed,
+        "interval": interval,
+        "p_value": p_value,
+    }
     return environment
 
 
@@ -82,9 +88,16 @@ def figure(value: float | None) -> str:
 def interval(row: FigurePart) -> str:
     """The 95 % interval of a row: of its delta, of its current figure where it has none."""
     if row.low is None:
-        return "–"
+        return "none: a figure of the whole run" if row.clusters is None else "–"
     show = figure if row.delta is None else signed
     return f"{show(row.low)} to {show(row.high)}"
+
+
+def p_value(row: FigurePart) -> str:
+    """The p of a row, or why it has none."""
+    if row.p is not None:
+        return figure(row.p)
+    return "none: a figure of the whole run" if row.clusters is None else "nothing to compare"
 
 
 def signed(value: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from kbgate.tasks.comparison.power import smallness
 from kbgate.tasks.comparison.supply import supply
 from kbgate.tasks.conclusions import Evaluation, Reason
 from kbgate.tasks.gate.opening import opening
@@ -59,6 +60,8 @@ class View:
     headline: str
     first: str
     supply: str
+    small: str
+    """That the suite is small; "" where it is not."""
     """Whether the base supplied the truth, so that one looks at the model."""
     reasons: tuple[Reason, ...]
     changes: tuple[ChangeTable, ...]
@@ -90,6 +93,7 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
         headline=document.verdict + (" (provisional: the full set decides)" if document.provisional else ""),
         first=opening(evaluation.exam, evaluation.verdict),
         supply=supply(evaluation.exam),
+        small=smallness(evaluation.exam.golden),
         reasons=evaluation.verdict.reasons,
         changes=tuple(table for table in (_change_table(evaluation, *kind) for kind in _CHANGES) if table.total),
         figures=tuple(first),

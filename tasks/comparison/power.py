@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbgate.tasks.comparison.statistics import POWER, SEED, clusters_of
+from kbgate.tasks.comparison.statistics import POWER, SEED, Clustered, clusters_of, interval_of_change, smallest_visible_drop
 from kbgate.tasks.domain import Cases
 from kbgate.tasks.metrics import METRICS, Part, figure_at, figure_of, part_of
 from kbgate.tasks.settings import GATED_COUNTS, Gate, Suite
@@ -20,6 +20,9 @@ from kbgate.tasks.tables import EPSILON, Figure, Floats
 
 SETS, _FEWEST_SETS, _MOST_VALUES = 1000, 200, 4_000_000
 """Golden sets that are drawn, fewer where so many clusters each would not fit the memory of a small machine."""
+FEW = 50
+"""Cases with gold below which a suite is small: one more or less is two points and more."""
+_MOST_CLUSTERS = 2**17
 Values = Mapping[Figure, Mapping[str, float]]
 """By figure and case."""
 
@@ -77,6 +80,46 @@ def _limits(part: Part, gate: Gate, values: Mapping[str, float]) -> Iterator[tup
         yield losses, total - gate.floor * n
     if gate.ceiling is not None and not part.higher_is_better:
         yield losses, gate.ceiling * n - total
+
+
+def smallness(cases: Cases) -> str:
+    """That a suite is small, as a sentence; "" for one of 50 cases with gold or more."""
+    n = sum(bool(case.grades) for case in cases.values())
+    if not 0 < n < FEW:
+        return ""
+    return f"A small suite: {n} of at least {FEW} cases with gold; one of them is {100 / n:.1f} points."
+
+
+def rules_that_never_pass(suite: Suite, cases: Cases) -> Iterator[str]:
+    """Lines of [gates] that so few clusters could never satisfy, whatever is found: a sentence each."""
+    with_gold = {name: case for name, case in cases.items() if case.grades}
+    named = {name: case.cluster for name, case in with_gold.items()}
+    clusters = len(set(clusters_of(named, {name: case.query for name, case in with_gold.items()}).values()))
+    for name, gate in suite.gates.items():
+        if gate.rule == "point" or gate.tolerance is None:
+            continue
+        needed = clusters_needed(gate.rule, gate.tolerance)
+        if clusters < needed:
+            needs = f"needs at least {needed:,} clusters for {gate.tolerance:g}" if needed < _MOST_CLUSTERS else "needs one"
+            yield f"gates.{name}.rule = '{gate.rule}': can never pass: it {needs}, and these cases with gold make {clusters}"
+
+
+def clusters_needed(rule: str, tolerance: float) -> int:
+    """The fewest clusters of which, where nothing moved, the rule could say that nothing dropped beyond the tolerance."""
+
+    def suffices(clusters: int) -> bool:
+        still = Clustered(np.zeros((clusters, 1)), np.ones((clusters, 1)))
+        if rule == "significant":
+            return bool(smallest_visible_drop(still)[0] <= tolerance + EPSILON)
+        return bool(interval_of_change(still, np.ones(1))[1][0] <= tolerance + EPSILON)
+
+    low, high = 0, 1
+    while high < _MOST_CLUSTERS and not suffices(high):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 def smallest_shown(lines: Sequence[Threshold]) -> float:

@@ -1,4 +1,4 @@
-"""Is what was measured still made as it was, and is there enough of it? Advice: a report that is green says so too."""
+"""Are rankings still made as in the baseline? Advice: a report that is green says so too."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.gate import check
 from kbgate.tasks.index.fingerprint import changed_pipeline, pipeline_of
-
-FEW = 50
-"""Cases with gold below which a suite is small: one question more or less is two points and more."""
 
 
 @check("settings_changed", level=Level.ADVISORY)
@@ -26,12 +23,3 @@ def settings_changed(exam: Exam) -> Iterator[Reason]:
     if differences:
         sentence = f"rankings are not made as in the baseline: {', '.join(differences)}"
         yield Reason("settings_changed", Level.ADVISORY, sentence)
-
-
-@check("size", level=Level.ADVISORY)
-def size(exam: Exam) -> Iterator[Reason]:
-    """The suite has 50 cases with gold or more; of fewer it is said how much one of them weighs."""
-    n = sum(case.kind != "no_match" and bool(case.grades) for case in exam.golden.values())
-    if 0 < n < FEW:
-        sentence = f"a small suite: {n} of at least {FEW} cases with gold; one of them is {100 / n:.1f} points"
-        yield Reason("size", Level.ADVISORY, sentence)

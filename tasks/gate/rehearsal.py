@@ -140,7 +140,10 @@ def _accepted(exam: Exam, best: Rankings) -> Baseline:
             id=name, hash=place.hash, cluster=place.cluster, canary=place.canary, tier_gold=place.tier_gold,
             scores={str(figure): value for figure, value in lane.of_case(name).items() if part_of(figure).stored},
             gold_ranks=dict(place.ranks), top=list(place.top), domains=list(place.domains), tiers=list(place.tiers),
-            asked=Asked.model_construct(query="", kind=exam.asked[name].kind, language=exam.asked[name].language),
+            asked=Asked.model_construct(
+                query=exam.asked[name].query, kind=exam.asked[name].kind, language=exam.asked[name].language,
+                groups=[], grades=dict(exam.asked[name].grades),
+            ),
             topic=exam.asked[name].topic, attack=exam.asked[name].attack, intent=exam.asked[name].intent,
         )
         for name, place in scored.placements.items()

@@ -28,7 +28,7 @@ from kbgate.tasks.results import Scores
 from kbgate.tasks.retrieval.run import retrieve
 from kbgate.tasks.runs.history import HistoryLine
 from kbgate.tasks.settings import Suite
-from kbgate.tasks.studies.nights import Column, critical_tolerances, detectable, false_alarms
+from kbgate.tasks.studies.nights import Column, critical_tolerances, detectable, false_alarms, flips_told
 from kbgate.tasks.tables import EPSILON, Figure, Floats, LaneScores, Rows, Vectors
 
 SAMPLED = 200
@@ -47,6 +47,8 @@ class Calibration:
     """What a suite's figures are worth."""
 
     repeats: int
+    cases: int
+    """Cases that have a contract."""
     band: Mapping[str, float]
     """By figure: the largest |difference| of its mean between two examinations of the same thing."""
     flips: int
@@ -59,7 +61,7 @@ class Calibration:
     """By how many cards an answer needs: what the noise of 95 % of such cases does not exceed where all are found; empty
     where every answer needs one, whose noise only says at which rank it stands."""
     detectable: Mapping[str, Mapping[str, float]]
-    """By set (full, fast) and check: the smallest fall that blocks in 80 % of such golden sets."""
+    """By set (full, fast) and check: the smallest share of lost questions that blocks in 80 % of such golden sets."""
     embedding_ms: Mapping[str, float]
     """Percentiles of the time one warm question takes to embed, and n: the stage no run times, its vectors being cached."""
     agreement: tuple[int, int]
@@ -91,6 +93,7 @@ def calibrate(
     floors = {figure: _lower_bound(column, clusters) - MARGIN for figure, column in gated.items()}
     return Calibration(
         repeats=repeats,
+        cases=len(base.cases),
         band={str(figure): difference for figure, difference in band.items()},
         flips=sum(_flips(Column.of(other, contract), base, mark) for other in others),
         false_alarms=_false_alarms(suite, cases, first, others, {contract: base, **gated}),
@@ -98,8 +101,7 @@ def calibrate(
         tolerances={str(figure): round(max(2 * band.get(figure, 0.0), 0.005), 3) for figure in gated},
         noise_ceilings=noise_ceilings(suite, examined[0]),
         detectable={
-            name: detectable(suite, len({clusters[case] for case in base.cases if case in asked}))
-            for name, asked in (("full", cases), ("fast", fast))
+            name: detectable(suite, asked, first, len(inputs.kb.cards)) for name, asked in (("full", cases), ("fast", fast))
         },
         embedding_ms=embedding_times(suite, material, cases),
         agreement=agreement(history),
@@ -233,14 +235,15 @@ def lines_of(calibration: Calibration) -> list[str]:
     lines = [
         f"noise of {calibration.repeats} more examinations of the same: "
         + (", ".join(f"{key} {band:.4f}" for key, band in sorted(moved.items())) or "none, every figure is the same")
-        + f"; {calibration.flips} cases changed sides",
+        + "; "
+        + flips_told(calibration.flips, calibration.cases, calibration.repeats),
     ]
     for deviation, rates in calibration.false_alarms.items():
         about = "as observed" if deviation == "observed" else f"with per-case noise of sd {deviation}"
         lines.append(f"false alarms {about}: " + ", ".join(f"{name} {100 * rate:.1f} %" for name, rate in rates.items()))
     for name, drops in calibration.detectable.items():
-        shown = ", ".join(f"{check} {100 * drop:.1f} points" for check, drop in drops.items())
-        lines.append(f"smallest fall seen in 80 % of such golden sets, {name} set: {shown}")
+        shown = ", ".join(f"{check} {100 * drop:.1f} %" for check, drop in drops.items())
+        lines.append(f"smallest share of lost questions seen in 80 % of such golden sets, {name} set: {shown}")
     for key, tolerance in calibration.tolerances.items():
         floor = f"floor = {calibration.floors[key]:g}, " if key in calibration.floors else ""
         lines.append(f"proposed for {key}: {floor}tolerance = {tolerance:g}")

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbgate.tasks.comparison.statistics import POWER, SEED, by_cluster, smallest_visible_drop
+from kbgate.tasks.comparison.power import smallest_shown, thresholds
+from kbgate.tasks.comparison.statistics import SEED
+from kbgate.tasks.domain import Cases
 from kbgate.tasks.metrics import figure_of, part_of
-from kbgate.tasks.settings import Suite
+from kbgate.tasks.settings import GATED_COUNTS, Suite
 from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores, Mask
 
 NIGHTS = 10_000
 """Simulated nights behind a rate: its standard error is at most half a point."""
+RARE, SELDOM = 0.001, 0.01
+"""A flip of one case in a thousand, told where none was seen; nights that a proposed ceiling may block for nothing."""
+CEILINGS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
 _FEWEST_NIGHTS, _MOST_VALUES = 200, 5_000_000
 """Nights are fewer where so many times so many cases would not fit the memory of a small machine."""
 
@@ -103,16 +108,40 @@ def _case_checks(suite: Suite, column: Column, moved: Floats, canaries: frozense
     return checks
 
 
-def detectable(suite: Suite, clusters: int) -> dict[str, float]:
-    """By check: the smallest share of questions that may lose their answer and still be seen in 80 % of such golden sets."""
-    from scipy.special import betaincinv
+def detectable(suite: Suite, cases: Cases, scores: LaneScores, cards: int) -> dict[str, float]:
+    """By critical line, and by any of them: the smallest share of questions whose loss blocks in 80 % of such golden sets.
 
-    limits = {"newly_failing": suite.gates["newly_failing"].ceiling or 0.0}
-    limits |= {str(figure): tolerance for figure, tolerance in critical_tolerances(suite).items()}
-    smallest = {}
-    for name, limit in limits.items():
-        fewest = int(np.floor(limit * clusters + EPSILON)) + 1
-        smallest[name] = float(betaincinv(fewest, clusters - fewest + 1, POWER)) if 0 < fewest <= clusters else 1.0
-    still = by_cluster(np.zeros((clusters, 1)), np.arange(clusters).astype(str))
-    smallest["significant"] = float(smallest_visible_drop(still)[0]) if clusters else 1.0
-    return smallest
+    `scores`: what is lost, of these cases; `cards`: in the knowledge base.
+    """
+    values = {figure: scores[figure] for figure in {Figure("contract", suite.top_k), *critical_figures(suite)}}
+    lines = thresholds(suite, cases, values, cards)
+    return {**{line.name: smallest_shown([line]) for line in lines}, "any": smallest_shown(lines)}
+
+
+def critical_figures(suite: Suite) -> set[Figure]:
+    """The figures that a critical line of [gates] speaks of."""
+    lines = ((name, gate) for name, gate in suite.gates.items() if name not in GATED_COUNTS)
+    return {figure_of(name, suite) for name, gate in lines if gate.level == "critical"}
+
+
+def blocked_by_flips(rate: float, cases: int, ceiling: float) -> float:
+    """Share of nights that `newly_failing` blocks where each case fails by chance at this rate."""
+    from scipy.special import bdtrc
+
+    return float(bdtrc(np.floor(ceiling * cases + EPSILON), cases, rate))
+
+
+def flips_told(flips: int, cases: int, repeats: int) -> str:
+    """What cases that changed sides mean for the ceiling of `newly_failing`, in a sentence."""
+    seen = f"{flips} of {cases} cases changed sides in {repeats} more examinations"
+    rate = flips / (cases * repeats) if flips else RARE
+    blocks, ceiling = blocked_by_flips(rate, cases, 0.0), ceiling_for(rate, cases)
+    if not flips:
+        night = f"if a night flips 1 of {round(1 / RARE):,}, it blocks {100 * blocks:.0f} % of nights"
+        return f"{seen}: keep newly_failing at ceiling = 0; {night}: ceiling = {ceiling:g}"
+    return f"{seen}: newly_failing at ceiling = 0 blocks {100 * blocks:.0f} % of nights for nothing: ceiling = {ceiling:g}"
+
+
+def ceiling_for(rate: float, cases: int) -> float:
+    """The smallest usual ceiling under which flips at this rate block one night in a hundred at most."""
+    return next((ceiling for ceiling in CEILINGS if blocked_by_flips(rate, cases, ceiling) <= SELDOM), 1.0)

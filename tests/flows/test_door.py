@@ -120,7 +120,7 @@ def test_what_a_pinned_day_hides_is_told_and_neither_promoted_nor_taken_for_inge
     assert f"advisory: {told}" in capsys.readouterr().err
     verdict, report = last_verdict(tmp_path / "kept", "faq"), last_report(tmp_path / "kept", "faq")
     assert (verdict["verdict"], verdict["as_of"], verdict["valid_at"]) == ("PASS", "2026-06-01", "2026-06-01T00:00:00+00:00")
-    assert report.startswith("# PASS: nothing fell")
+    assert report.startswith("# PASS: no question lost its answer")
     assert "which as\\_of pins" in report
     file = run_named(tmp_path / "kept", verdict["run"], "faq") / "verdict.json"
     fingerprint = verdict["fingerprints"]["index"]

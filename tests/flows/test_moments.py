@@ -133,7 +133,7 @@ def test_a_change_that_changes_nothing_passes_on_the_subset(repository: Reposito
     assert kbgate("pull-request", repository.suite, "--baseline-ref", "main") == 0
     verdict = last_verdict(home)
     assert (verdict["mode"], verdict["cases"]["asked"], verdict["cases"]["touched"]) == ("fast", 50, [])
-    assert comment(home).startswith("## kbgate: PASS: nothing fell")
+    assert comment(home).startswith("## kbgate: PASS: no question lost its answer")
 
 
 def test_touched_cases_are_asked_beside_the_subset_and_stay_out_of_its_means(

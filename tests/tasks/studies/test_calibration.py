@@ -15,14 +15,15 @@ import pytest
 
 from kbgate.flows import evaluate
 from kbgate.tasks.comparison.compare import compare
+from kbgate.tasks.comparison.power import rules_that_never_pass
 from kbgate.tasks.conclusions import Code, Exam, Level, VerdictName
-from kbgate.tasks.domain import Mode
+from kbgate.tasks.domain import Case, Mode
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.results import Scores
 from kbgate.tasks.runs.history import SCHEMA, HistoryLine
 from kbgate.tasks.schema import Counts, Fingerprints
 from kbgate.tasks.studies.calibration import agreement, noise_ceilings
-from kbgate.tasks.studies.nights import detectable, false_alarms
+from kbgate.tasks.studies.nights import blocked_by_flips, detectable, false_alarms, flips_told
 from kbgate.tasks.tables import REFERENCE, Figure, Floats, LaneScores
 from tests.conftest import MEDICATION, edit_text
 from tests.exams import Desk, filler
@@ -101,15 +102,50 @@ def test_so_it_does_on_the_bundled_suite(deviation: float, tolerance: float, hom
         assert blocked / 100 == pytest.approx(rate, abs=0.02 + 2 * (rate * (1 - rate) / 100) ** 0.5), check
 
 
-@pytest.mark.parametrize(("clusters", "check"), [(216, "contract@3"), (50, "contract@3"), (216, "newly_failing")])
+@pytest.mark.parametrize(("clusters", "check"), [(216, "contract@3"), (50, "contract@3"), (216, "newly_failing"), (50, "any")])
 def test_the_power_is_what_calibrate_states(clusters: int, check: str, desk: Desk) -> None:
-    suite = nightly(desk, 0.02).suite
-    gates = {**suite.gates, "newly_failing": suite.gates["newly_failing"].model_copy(update={"ceiling": 0.0})}
-    suite = suite.model_copy(update={"gates": gates})
-    drop = detectable(suite, clusters)[check]
-    lost = (np.random.default_rng(7).random((4000, clusters)) < drop).mean(axis=1)
-    limit = 0.02 if check == "contract@3" else 0.0
-    assert (lost > limit + 1e-9).mean() == pytest.approx(0.8, abs=0.05)
+    """Two answers a case, one in five of them half found: these neither fail anew nor lose more than a half."""
+    exam = nightly(desk, 0.02, clusters)
+    gates = {**exam.suite.gates, "newly_failing": exam.suite.gates["newly_failing"].model_copy(update={"ceiling": 0.0})}
+    suite = exam.suite.model_copy(update={"gates": gates})
+    share = detectable(suite, exam.asked, exam.scores.of("exact"), 12)[check]
+    worth = np.array([1.0 if n % 5 else 0.5 for n in range(clusters)])
+    lost = np.random.default_rng(7).random((4000, clusters)) < share
+    speaks = {"contract@3": (lost * worth).mean(axis=1) > 0.02 + 1e-9, "newly_failing": (lost & (worth == 1)).any(axis=1)}
+    speaks["any"] = speaks["contract@3"] | speaks["newly_failing"]
+    assert speaks[check].mean() == pytest.approx(0.8, abs=0.05)
+
+
+def test_where_a_gold_can_fall_no_deeper_than_the_slack_only_slips_are_seen(desk: Desk) -> None:
+    exam = nightly(desk, 1.0, 50)
+    line = exam.suite.gates["newly_failing"].model_copy(update={"ceiling": 0.0, "slack": 9, "slips": 10})
+    suite = exam.suite.model_copy(update={"gates": {**exam.suite.gates, "newly_failing": line}})
+    few, many = (detectable(suite, exam.asked, exam.scores.of("exact"), cards)["newly_failing"] for cards in (13, 12))
+    assert few < 0.06
+    assert many > 0.25
+
+
+def test_flips_are_told_with_what_a_ceiling_of_nothing_costs() -> None:
+    """204 cases at one flip in a thousand: 1 - 0.999 ** 204."""
+    assert blocked_by_flips(0.001, 204, 0.0) == pytest.approx(1 - 0.999**204)
+    assert flips_told(0, 204, 3) == (
+        "0 of 204 cases changed sides in 3 more examinations: keep newly_failing at ceiling = 0; "
+        "if a night flips 1 of 1,000, it blocks 18 % of nights: ceiling = 0.01"
+    )
+    assert flips_told(3, 204, 3).endswith("blocks 63 % of nights for nothing: ceiling = 0.02")
+    assert blocked_by_flips(3 / 612, 204, 0.02) <= 0.01 < blocked_by_flips(3 / 612, 204, 0.01)
+
+
+@pytest.mark.parametrize(("rule", "fewest"), [("significant", 335), ("noninferior", 189)])
+def test_a_rule_that_can_never_pass_is_told_with_the_clusters_it_needs(rule: str, fewest: int, desk: Desk) -> None:
+    for clusters, told in ((fewest, 0), (fewest - 1, 1)):
+        suite = nightly(desk, 0.02, 10).suite
+        gate = suite.gates["contract"].model_copy(update={"rule": rule})
+        suite = suite.model_copy(update={"gates": {**suite.gates, "contract": gate}})
+        cases = {f"q{n}": Case(f"q{n}", f"{n}?", groups=(("c0",),), grades={"c0": 1}, cluster=f"q{n}") for n in range(clusters)}
+        sentences = list(rules_that_never_pass(suite, cases))
+        assert len(sentences) == told
+        assert all(f"needs at least {fewest} clusters for 0.02" in sentence for sentence in sentences)
 
 
 def line(mode: Mode, code: int, index: str) -> HistoryLine:
@@ -169,7 +205,7 @@ def test_calibrate_says_what_a_verdict_is_worth_and_writes_nothing(
     before = {file.name for file in medication.iterdir()}
     assert kbgate("calibrate", medication, "--repeats", 1) == 0
     shown = capsys.readouterr().out
-    assert "0 cases changed sides" in shown
+    assert re.search(r"0 of \d+ cases changed sides in 1 more examinations: keep newly_failing at ceiling = 0", shown)
     assert "false alarms as observed: contract@5 0.0 %, newly_failing 0.0 %, canaries 0.0 %, any 0.0 %" in shown
     assert "(95 % of the healthy ones keep it): noise = {1 = 0.8, 2 = 0.6}" in shown
     assert re.search(r"one question takes to embed: p50 \d+\.\d ms, p95 .*, p99 .* \(n = 200\)", shown)

@@ -40,7 +40,7 @@ def test_only_what_became_of_each_case_in_the_end_counts(steps: list[list[str]],
     """Not how often the baseline was updated in between, nor how many easy cases came in."""
     with tempfile.TemporaryDirectory() as folder:
         desk = Desk(Path(folder))
-        desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 1.0}"
+        desk.gates = "newly_failing = {ceiling = 1.0}\ncontract = {tolerance = 0.99}"
         for n in range(N):
             desk.case(f"q{n:02d}")
         desk.accept({f"q{n:02d}": HIT for n in range(N)})

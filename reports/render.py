@@ -97,7 +97,9 @@ def p_value(row: FigurePart) -> str:
     """The p of a row, or why it has none."""
     if row.p is not None:
         return figure(row.p)
-    return "none: a figure of the whole run" if row.clusters is None else "nothing to compare"
+    if row.clusters is None:
+        return "none: a figure of the whole run"
+    return "nothing to compare" if row.baseline is None else "neither way is worse"
 
 
 def signed(value: float | None) -> str:

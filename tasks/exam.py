@@ -160,9 +160,7 @@ def evaluate(
         diagnosis = stages.diagnose(exam, inputs, material, papers[0][1], clock.as_of, home, limit)
         stages.confirm_vectors(look)
     provenance = provenance_of(suite.folder, material.model, material.settings, pipeline_of(suite))
-    exam = dataclasses.replace(exam, provenance=provenance)
-    if suite.acceptance is not None:
-        exam = dataclasses.replace(exam, causes=diagnosis.causes)
+    exam = dataclasses.replace(exam, provenance=provenance, causes=diagnosis.causes if suite.acceptance else exam.causes)
     return Evaluation(
         exam=exam,
         verdict=stages.judge(exam),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ _LINKING = re.compile(r"(?i)((?<!\w)[@#]|www|://)(?=\S)")
 
 def render_markdown(evaluation: Evaluation, document: VerdictDocument) -> str:
     """The report of one evaluation, from its verdict document; ends with one line end."""
-    environment = _environment()
+    environment = _environment(_TEMPLATES)
     names = sorted(path.name for path in (_TEMPLATES / "report.md").glob("*.md.j2"))
     context = {"view": view(evaluation, document), "document": document}
     parts = [environment.get_template(f"report.md/{name}").render(context).strip() for name in names]
@@ -48,19 +49,19 @@ def render_comment(result: PullRequest, document: VerdictDocument) -> str:
         "own": result.own,
         "full": result.full,
     }
-    text: str = _environment().get_template("comment.md.j2").render(context).strip() + "\n"
+    text: str = _environment(_TEMPLATES).get_template("comment.md.j2").render(context).strip() + "\n"
     if len(text) < COMMENT_LIMIT:
         return text
     return text[: COMMENT_LIMIT - 100].rpartition("\n")[0] + "\n\nCut here; the run's report.md has the whole.\n"
 
 
-def _environment() -> Environment:
+@lru_cache(maxsize=2)
+def _environment(folder: Path) -> Environment:
+    """The templates of a folder, each compiled once: that takes longer than filling it."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     # Markdown is no HTML: autoescape would print &amp;#39;. Every foreign text goes through the filter `safe_text`.
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "safe_text": safe_text,
         "figure": figure,

@@ -85,7 +85,7 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
     at_k = [row for row in method if Figure.parse(row.metric).k in (None, top_k)]
     limits = dict(_limits(evaluation))
     whole = [row for row in method if not row.slice]
-    first = [row for row in whole if row in at_k or row.metric in limits]
+    first = {row.metric for row in at_k} | set(limits)
     headline = {f"contract@{top_k}", f"ndcg@{top_k}", f"hit@{top_k}"}
     sliced = [row for row in at_k if row.slice and row.metric in headline]
     others = [row for row in figures if row.lane not in (document.method, REFERENCE)]
@@ -96,8 +96,8 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
         small=smallness(evaluation.exam.golden),
         reasons=evaluation.verdict.reasons,
         changes=tuple(table for table in (_change_table(evaluation, *kind) for kind in _CHANGES) if table.total),
-        figures=tuple(first),
-        other_figures=tuple(row for row in whole if row not in first),
+        figures=tuple(row for row in whole if row.metric in first),
+        other_figures=tuple(row for row in whole if row.metric not in first),
         slices=tuple((by, tuple(row for row in sliced if row.slice.startswith(f"{by}="))) for by in _SLICED),
         moved=tuple(sorted((row for row in sliced if (row.delta or 0) < 0), key=lambda row: row.delta or 0)),
         lanes=tuple(row for row in others if row.metric in headline | {f"recall@{top_k}"}),

@@ -31,7 +31,8 @@ def run(
     refuse_foreign_flows()
     now, place = door.now(), door.home_of(home)
     inputs = exam.load(stages.load_suite(Path(suite)), place)
-    inputs = dataclasses.replace(inputs, announced=announced_ids(ids))
+    known = {*inputs.kb.cards, *(inputs.baseline.cards if inputs.baseline else ())}
+    inputs = dataclasses.replace(inputs, announced=announced_ids(ids, known))
     material = exam.prepare(inputs, place)
     clock = Clock.at(now)  # whatever day the suite pins: what came in is found now
     judged = already_judged(inputs, material, exam.fingerprints_of(inputs, material), clock, place)

@@ -28,10 +28,14 @@ def add_to(app: typer.Typer) -> None:
 def nightly(
     suites: Annotated[list[str] | None, typer.Argument(help="Suite folders; every one under --folder if left out.")] = None,
     folder: Folder = "baselines",
+    forget: Annotated[
+        list[str] | None, typer.Option("--forget", help="A suite that is gone from the folder and meant to be; repeatable.")
+    ] = None,
     re_embed: ReEmbed = False,
 ) -> int:
-    """Evaluate every suite in full; one that errs stops no other, and the night is green only if all are."""
-    night = call(nights, nights.run, suites=suites or None, folder=folder, re_embed=re_embed)
+    """Evaluate every suite in full; one that errs stops no other. The night is green if all are, and none is missing."""
+    given = {"suites": suites or None, "folder": folder, "re_embed": re_embed, "forget": forget}
+    night = call(nights, nights.run, **given)
     for row in night.rows:
         say(f"{row.verdict:12} {row.suite}: {row.worst}")
     return night.exit_code
@@ -40,17 +44,24 @@ def nightly(
 def ingested(
     suite: SuiteFolder,
     batch: Annotated[str, typer.Option("--batch", help="What came in, as its ingest calls it.")] = "",
-    ids: Annotated[str, typer.Option("--ids", help="The cards that came in, apart by commas.")] = "",
+    ids: Annotated[
+        list[str] | None, typer.Option("--ids", help="A card that came in, or several apart by commas; repeatable.")
+    ] = None,
     path: Annotated[str, typer.Option("--path", help="Where they came from.")] = "",
 ) -> int:
     """Tell that something was ingested: emits `kb.ingested` where PREFECT_API_URL is set, runs the flow otherwise."""
+    announced = "\n".join(ids or ())
     if api := os.environ.get("PREFECT_API_URL"):
-        from kbgate.flows.events import emit
+        from kbgate.flows.events import emit, listeners
+        from kbgate.tasks import stages
 
-        event = emit(api, str(suite), {"batch": batch, "ids": ids, "path": path})
-        say(f"emitted kb.ingested {event}; the after-ingest deployment takes it from here")
+        stages.load_suite(suite)
+        # Asked before: whoever comes later does not hear of it.
+        who = listeners(api, str(suite))
+        event = emit(api, str(suite), {"batch": batch, "ids": announced, "path": path})
+        say(f"emitted kb.ingested {event}; {who}")
         return 0
-    result = after_ingest.run(str(suite), batch, ids, path)
+    result = after_ingest.run(str(suite), batch, announced, path)
     print_result(result)
     return result.exit_code
 

@@ -10,18 +10,28 @@ from kbgate.flows.prefect import as_flow, call
 from kbgate.flows.publish import publish_night
 from kbgate.tasks.conclusions import VerdictName
 from kbgate.tasks.errors import KbgateError
-from kbgate.tasks.inputs.suite import find_suites
 from kbgate.tasks.outcomes import Night, NightlyRow
+from kbgate.tasks.runs.nights import Roll, call_the_roll
 from kbgate.tasks.runs.runfiles import summarise
 
 
-def run(suites: list[str] | None = None, folder: str = "baselines", home: str = "", re_embed: bool = False) -> Night:
-    """Evaluate the suites named, or every one under `folder`; returns one row each."""
-    names = suites or find_suites(Path(folder))
-    if not names:
+def run(
+    suites: list[str] | None = None,
+    folder: str = "baselines",
+    home: str = "",
+    re_embed: bool = False,
+    forget: list[str] | None = None,
+) -> Night:
+    """Evaluate the suites named, or every one under `folder`; returns one row each, and one for each that is missing there.
+
+    `forget`: suites under the folder that are gone and meant to be.
+    """
+    place = door.home_of(home)
+    roll = Roll("", tuple(suites)) if suites else call_the_roll(place, Path(folder), forget or ())
+    if not roll.suites and not roll.missed:
         raise KbgateError(f"no suite under {folder}: a night that examined nothing is not green")
-    night = Night(tuple(_row(suite, home, re_embed) for suite in names))
-    publish_night(night, door.home_of(home))
+    night = Night((*(_row(suite, home, re_embed) for suite in roll.suites), *roll.missed))
+    publish_night(night, place, roll)
     return night
 
 

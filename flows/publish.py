@@ -13,10 +13,10 @@ from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.diagnosis.labels import review_of
 from kbgate.tasks.identity import EVENTS, Identity, identity_of
 from kbgate.tasks.outcomes import Night, PullRequest
-from kbgate.tasks.records import append_line
 from kbgate.tasks.runs.archive import keep_cards
 from kbgate.tasks.runs.document import VerdictDocument, verdict_document
 from kbgate.tasks.runs.history import append_history
+from kbgate.tasks.runs.nights import Roll, append_night
 
 _ARTIFACT_LIMIT = 400_000
 """Characters of a report kept as an artifact: beyond, the server refuses its own event; the file has the whole."""
@@ -53,14 +53,14 @@ def publish_pull_request(result: PullRequest, home: Path) -> None:
             file.write(comment)
 
 
-def publish_night(night: Night, home: Path) -> None:
+def publish_night(night: Night, home: Path, roll: Roll) -> None:
     """Append a night to `nightly.jsonl`, and show it as a table in Prefect where Prefect runs it."""
     refuse_foreign_flows()
-    rows = [{"suite": row.suite, "verdict": row.verdict, "exit_code": row.exit_code, "worst": row.worst} for row in night.rows]
-    append_line(home / "nightly.jsonl", {"verdict": night.name, "rows": rows})
+    append_night(home, night, roll)
     if stages.in_flow_run():
         from prefect.artifacts import create_table_artifact
 
+        rows = [{"suite": row.suite, "verdict": row.verdict, "worst": row.worst} for row in night.rows]
         _shown(lambda: create_table_artifact(rows, key="kbgate-nightly", description=night.name))
 
 

@@ -65,13 +65,13 @@ def vanished_gold(exam: Exam) -> Iterator[Reason]:
         yield Reason("vanished_gold", Level.CRITICAL, sentence, tuple(cases))
 
 
-@check("announced", level=Level.SUPPORTING)
+@check("announced", level=Level.CRITICAL)
 def announced(exam: Exam) -> Iterator[Reason]:
     """Every card an ingest says it brought is in the knowledge base."""
     missing = sorted(set(exam.announced) - set(exam.kb.cards))
     if missing:
         sentence = f"{counted(len(missing), 'card')} announced by the ingest and not in the knowledge base: {named(missing)}"
-        yield Reason("announced", Level.SUPPORTING, sentence)
+        yield Reason("announced", Level.CRITICAL, sentence)
 
 
 @check("rejected", level=Level.CRITICAL)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 from pydantic import JsonValue, ValidationError
 
@@ -60,10 +63,44 @@ def _name_of(folder: str) -> str:
     return f"{name[: _LONGEST_NAME - _HASH - 1] or 'beir'}-{digest(folder, _HASH)}"
 
 
+MARKS = (FILE, "baseline.json", "queries.jsonl")
+"""Files by which a folder is known as a suite: its settings, what was accepted, or questions in BEIR form."""
+_NOT_LOOKED_INTO = {"node_modules", "__pycache__", "venv", "site-packages"}
+
+
 def find_suites(folder: Path) -> list[str]:
-    """The suites under a folder, by name; one that lost its settings and kept its baseline is among them, to be missed."""
-    marks = (FILE, "baseline.json", "queries.jsonl")
-    return sorted({str(file.parent) for mark in marks for file in folder.glob(f"*/{mark}")})
+    """The suites at and below a folder, as paths to type, at whatever depth, but not below hidden folders or links.
+
+    One that lost its settings and kept its baseline is among them, to be missed. Raises `InputError` where a folder cannot be
+    read.
+    """
+    marks: list[Path] = []
+    if folder.is_dir():
+        for place, folders, files in os.walk(folder, onerror=_refuse_unreadable):
+            folders[:] = sorted(name for name in folders if is_looked_into(name))
+            here = Path(place)
+            marks += [here / name for name in MARKS if name in files]
+            marks += [here / name / mark for name in folders if (here / name).is_symlink() for mark in MARKS]
+    return suites_of(mark for mark in marks if mark.exists())
+
+
+def is_looked_into(folder: str) -> bool:
+    """Whether suites are looked for in a folder of this name."""
+    return not folder.startswith(".") and folder not in _NOT_LOOKED_INTO
+
+
+def suites_of(marks: Iterable[Path]) -> list[str]:
+    """The suites that these files are the marks of, by path; a collection inside a suite is that suite's own."""
+    found: dict[Path, set[str]] = {}
+    for path in marks:
+        found.setdefault(path.parent, set()).add(path.name)
+    own = {place for place, names in found.items() if names - {"queries.jsonl"}}
+    return sorted(str(place) for place in found if place in own or own.isdisjoint(place.parents))
+
+
+def _refuse_unreadable(error: OSError) -> NoReturn:
+    sentence = f"cannot be read ({error.strerror}), and there may be suites in it; give whoever runs kbgate access to it"
+    raise InputError([Problem(str(error.filename), 0, sentence)])
 
 
 def is_beir(folder: Path) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import csv
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from kbgate.tasks.domain import Arrivals, Inputs, Mode
 from kbgate.tasks.identity import identity_of, run_folder
+from kbgate.tasks.records import nfc
 from kbgate.tasks.runs.columns import read_cards
 from kbgate.tasks.runs.history import read_history
 from kbgate.tasks.runs.runfiles import MANIFEST
@@ -44,8 +46,11 @@ def _between(since: str, then: Mapping[str, str], now: Mapping[str, str], batch:
     )
 
 
-def announced_ids(given: object) -> tuple[str, ...]:
-    """The card ids that an event announced: a list, a list written as text, text apart by commas, or nothing."""
+def announced_ids(given: object, known: Container[str] = ()) -> tuple[str, ...]:
+    """The card ids that an event announced: a list, a list written as text, or text: an id a line, or several apart by commas.
+
+    A line that is an id of `known` is that id, whatever commas it has; in any other, an id with a comma stands in quotes.
+    """
     if isinstance(given, str) and given.strip().startswith("["):
         try:
             given = ast.literal_eval(given.strip())
@@ -53,5 +58,18 @@ def announced_ids(given: object) -> tuple[str, ...]:
             given = str(given).strip(" []")
     if given is None or given in ("None", "null"):
         return ()
-    parts = given if isinstance(given, list | tuple) else str(given).split(",")
-    return tuple(name for name in (str(part).strip() for part in parts) if name)
+    if isinstance(given, list | tuple):
+        parts = [str(part) for part in given]
+    else:
+        parts = [part for line in str(given).splitlines() for part in _apart(line, known)]
+    # As the ids of cards are read.
+    return tuple(dict.fromkeys(nfc(name) for name in (part.strip() for part in parts) if name))
+
+
+def _apart(line: str, known: Container[str]) -> list[str]:
+    if nfc(line.strip()) in known:
+        return [line]
+    try:
+        return next(csv.reader([line], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        return line.split(",")

@@ -141,6 +141,108 @@ def test_a_server_that_is_not_there_is_an_error_and_no_run(
     assert "the event was not taken by the Prefect API (ConnectError: " in capsys.readouterr().err
 
 
+AUTOMATION: dict[str, Any] = {
+    "enabled": True,
+    "trigger": {"type": "event", "expect": ["kb.ingested"], "match": {"prefect.resource.id": "kbgate.suite.*"}},
+    "actions": [{"type": "run-deployment", "deployment_id": "d1"}],
+}
+DEPLOYMENT = {"name": "after-ingest", "work_pool_name": "kbgate", "status": "READY"}
+
+
+@contextmanager
+def prefect(automations: Any, deployment: Any = None) -> Iterator[tuple[str, list[str]]]:
+    """An API that has these automations and this deployment, and takes events; and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            asked.append(self.path)
+            found = {"/api/automations/filter": automations, "/api/deployments/d1": deployment}.get(self.path)
+            body = b"" if self.path == "/api/events" else json.dumps(found).encode()
+            self.send_response(404 if self.path != "/api/events" and found is None else 200 if body else 204)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET = answer
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}/api", asked
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("automations", "deployment", "told"),
+    [
+        ([AUTOMATION], DEPLOYMENT, "deployment after-ingest in work pool kbgate will examine it"),
+        ([AUTOMATION], {"name": "after-ingest"}, "deployment after-ingest will examine it"),
+        ([{**AUTOMATION, "trigger": {"type": "compound", "triggers": [AUTOMATION["trigger"]]}}], DEPLOYMENT, "will examine it"),
+        ([AUTOMATION], {**DEPLOYMENT, "status": "NOT_READY"}, "once a worker or kbgate serve is there to run it, will examine"),
+        ([{**AUTOMATION, "actions": [{"type": "call-webhook"}]}], None, "an automation of this API takes it from here"),
+        (None, None, "who examines it this API does not say (HTTPStatusError)"),
+        ({"detail": "not a list"}, None, "who examines it this API does not say (TypeError)"),
+        ([AUTOMATION], None, "who examines it this API does not say (HTTPStatusError)"),
+    ],
+)  # fmt: skip
+def test_who_will_examine_what_came_in_is_told(
+    automations: Any, deployment: Any, told: str, kbgate: Callable[..., int], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with prefect(automations, deployment) as (api, asked):
+        monkeypatch.setenv("PREFECT_API_URL", api)
+        assert kbgate("ingested", MEDICATION) == 0
+    assert told in capsys.readouterr().out
+    assert asked[-1] == "/api/events"
+
+
+@pytest.mark.parametrize(
+    "automations",
+    [
+        [],
+        [{**AUTOMATION, "enabled": False}],
+        [{**AUTOMATION, "trigger": {"type": "event", "expect": ["something.else"]}}],
+        [{**AUTOMATION, "trigger": {**AUTOMATION["trigger"], "match": {"prefect.resource.id": "kbgate.suite.faq"}}}],
+    ],
+)  # fmt: skip
+def test_an_event_that_nobody_listens_to_is_an_error(
+    automations: Any, kbgate: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with prefect(automations) as (api, asked):
+        monkeypatch.setenv("PREFECT_API_URL", api)
+        assert kbgate("ingested", MEDICATION) == 4
+    assert "starts on kb.ingested, so nobody would examine it; next: kbgate serve" in capsys.readouterr().err
+    assert "/api/events" not in asked
+
+
+def test_a_suite_that_is_not_there_is_told_and_no_event(
+    kbgate: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "suite.toml").write_text("name = 5\n")
+    with prefect([AUTOMATION], DEPLOYMENT) as (api, asked):
+        monkeypatch.setenv("PREFECT_API_URL", api)
+        assert kbgate("ingested", "NO/SUCH") == 2
+        assert kbgate("ingested", tmp_path) == 2
+    assert "NO/SUCH" in capsys.readouterr().err
+    assert asked == []
+
+
+def test_ids_are_sent_one_a_line(kbgate: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "listeners", lambda api, suite: "")
+    with server([204]) as (api, sent):
+        monkeypatch.setenv("PREFECT_API_URL", api)
+        assert kbgate("ingested", MEDICATION, "--ids", "a,b", "--ids", "c") == 0
+    assert sent[0][1][0]["payload"]["ids"] == "a,b\nc"
+
+
 def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with server([204]) as (proxy, sent):
         monkeypatch.setenv("http_proxy", proxy.removesuffix("/api"))

@@ -486,8 +486,8 @@ def test_cards_an_ingest_announced_and_did_not_bring_are_told(medication: Path, 
     assert kbgate("evaluate", medication) == 0
     assert kbgate("ingested", medication, "--ids", "bp-why, dm-hypo") == 0
     before = runs(home)
-    assert kbgate("ingested", medication, "--ids", "bp-why,lost-on-the-way") == 0
+    assert kbgate("ingested", medication, "--ids", "bp-why", "--ids", "lost-on-the-way") == 1
     assert len(runs(home) - before) == 1
     verdict = last_verdict(home)
-    assert verdict["verdict"] == "WARN"
+    assert verdict["verdict"] == "BLOCK"
     assert "announced by the ingest and not in the knowledge base: lost-on-the-way" in verdict["reasons"][0]["sentence"]

@@ -39,7 +39,7 @@ def three(desk: Desk) -> dict[str, list[str]]:
 def test_a_card_that_was_announced_and_did_not_come_is_told(announced: tuple[str, ...], told: list[str], desk: Desk) -> None:
     exam = dataclasses.replace(desk.exam(three(desk)), announced=announced)
     found = reasons(exam, "announced")
-    assert [(reason.check, reason.level, reason.sentence) for reason in found] == [("announced", "supporting", s) for s in told]
+    assert [(reason.check, reason.level, reason.sentence) for reason in found] == [("announced", "critical", s) for s in told]
 
 
 def test_a_case_that_was_never_scored_is_an_error_by_name(desk: Desk) -> None:

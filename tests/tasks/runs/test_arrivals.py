@@ -58,7 +58,14 @@ def test_without_a_run_it_is_since_the_baseline_and_without_that_nothing(medicat
     [
         (None, ()), ("", ()), ("None", ()), ("a", ("a",)), ("a, b,", ("a", "b")), (["a", 1], ("a", "1")),
         ("['a', 'b']", ("a", "b")), ('["a"]', ("a",)), ("[a, b]", ("a", "b")), (5, ("5",)), ("[" * 500, ()),
+        ("a\nb,c", ("a", "b", "c")), ('"a,b",c', ("a,b", "c")), (["a,b"], ("a,b",)), ("['a,b']", ("a,b",)),
+        ('a"b,c', ('a"b', "c")), ("a,a", ("a",)), ("cafe\u0301", ("caf\u00e9",)),
     ],
 )  # fmt: skip
 def test_ids_that_an_event_announced_in_whatever_form(given: object, ids: tuple[str, ...]) -> None:
     assert announced_ids(given) == ids
+
+
+def test_an_id_with_a_comma_is_one_where_there_is_such_a_card() -> None:
+    assert announced_ids("smith, john\nsmith,jane", {"smith, john"}) == ("smith, john", "smith", "jane")
+    assert announced_ids("cafe\u0301,bar", {"caf\u00e9,bar"}) == ("caf\u00e9,bar",)

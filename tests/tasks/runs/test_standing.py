@@ -196,7 +196,7 @@ def test_cards_that_an_ingest_announces_are_looked_for(site: Site) -> None:
     assert isinstance(site.ingested(), Judgement)
     missing = site.ingested("vpn,lost")
     assert isinstance(missing, Evaluation)
-    assert missing.name == "WARN"
+    assert missing.name == "BLOCK"
     assert isinstance(site.ingested("lost, vpn"), Judgement)
     assert isinstance(site.ingested("vpn"), Evaluation)
 

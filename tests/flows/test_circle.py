@@ -99,6 +99,17 @@ def wait_for_run(api: str, deployment: str, seconds: float = 90, but: str = "") 
     raise AssertionError(f"{deployment} did not end within {seconds} s")
 
 
+def log_of(api: str, run: dict[str, Any]) -> list[str]:
+    """The lines of a flow run's log; the last ones arrive after it has ended."""
+    for _ in range(40):
+        found = post(f"{api}/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}, "limit": 200}).json()
+        lines = [str(line["message"]) for line in found]
+        if any("see the report" in line for line in lines):
+            break
+        time.sleep(0.5)
+    return lines
+
+
 def start(api: str, flow: str, deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Start a deployment and wait until its run has ended."""
     found = httpx.get(f"{api}/deployments/name/{flow}/{deployment}", timeout=30).json()
@@ -142,6 +153,7 @@ def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.Co
 
     night = start(api, "nightly", "nightly", {"folder": "baselines"})
     assert (night["state"]["type"], night["state"]["name"]) == ("COMPLETED", "Pass"), night["state"]["message"]
+    assert night["name"] == "nightly baselines"
 
     first = start(api, "promote", "promote", {"suite": "baselines/medication"})
     assert (first["state"]["type"], first["state"]["name"]) == ("COMPLETED", "Pass"), first["state"]["message"]
@@ -152,9 +164,15 @@ def test_the_circle(api: str, site: Path, kbgate_at: Callable[..., subprocess.Co
     bury(suite)
     emitted = kbgate_at("ingested", "baselines/medication", "--batch", "evening-import", api=True)
     assert emitted.returncode == 0, emitted.stderr
+    assert "deployment after-ingest in work pool kbgate will examine it" in emitted.stdout
     exam = wait_for_run(api, "after-ingest")
     assert (exam["state"]["type"], exam["state"]["name"]) == ("FAILED", "Blocked")
     assert "quit-mood-pill" in exam["state"]["message"]
+    assert exam["state"]["data"] is None or "quit-mood-pill" not in json.dumps(exam["state"]["data"])
+    lines = log_of(api, exam)
+    assert not [line for line in lines if "Traceback" in line]
+    assert sum("it ends as its verdict says: see the report" in line for line in lines) == 1
+    assert sum(map(len, lines)) < 2_500, lines
     reports = [a for a in post(f"{api}/artifacts/filter", {}).json() if a["flow_run_id"] == exam["id"]]
     assert "evening\\-import" in reports[0]["data"] or "evening-import" in reports[0]["data"]
     assert "forum-0" in reports[0]["data"]

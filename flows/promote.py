@@ -23,6 +23,7 @@ from kbgate.tasks.clock import Clock
 from kbgate.tasks.conclusions import Evaluation
 from kbgate.tasks.domain import Sample
 from kbgate.tasks.errors import InputError, Problem, Undecided, counted, named
+from kbgate.tasks.gate.gold_texts import offer
 from kbgate.tasks.outcomes import Promotion
 from kbgate.tasks.production.places import candidate, drop, open_production
 from kbgate.tasks.production.pointer import Production
@@ -82,7 +83,8 @@ def _slips(evaluation: Evaluation) -> str:
     if not slipped:
         return ""
     command = f'kbgate baseline update {shlex.quote(evaluation.exam.suite.given)} --reason "..."'
-    return f"{counted(len(slipped), 'case')} slipped ({named(slipped)}); look at them, and accept them with: {command}"
+    how = offer(evaluation.exam, f"; look at them, and accept them with: {command}")
+    return f"{counted(len(slipped), 'case')} slipped ({named(slipped)}){how}"
 
 
 def _later(now: dt.datetime, begun: float) -> dt.datetime:

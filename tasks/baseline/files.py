@@ -36,6 +36,8 @@ from kbgate.tasks.comparison.aggregates import aggregates, of_today
 from kbgate.tasks.conclusions import Code, Evaluation, Level, VerdictName
 from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, BaselineOlder, InputError, Problem, Refused, Unmeasured
+from kbgate.tasks.gate.gold_texts import NAME as GOLD_TEXT
+from kbgate.tasks.gate.gold_texts import offer
 from kbgate.tasks.identity import folder_of, new_lineage
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, Anchor, BaselineCard, BaselineCase, BaselineSummary, Digests, Means
@@ -52,6 +54,9 @@ FILES = (SUMMARY, CASES, CARDS, CARDS_PARQUET)
 PARQUET_ABOVE = 20_000
 _RIVALS = {CARDS: CARDS_PARQUET, CARDS_PARQUET: CARDS}
 """The cards stand in one file or the other: by the new one, the one that goes."""
+
+_GOLD_LOST = ("vanished_gold", GOLD_TEXT)
+"""Checks whose loss is no baseline: whoever accepts it accepts a question without an answer."""
 
 Row = TypeVar("Row", BaselineCase, BaselineCard)
 
@@ -176,14 +181,15 @@ def may_be_accepted(evaluation: Evaluation, accept_regression: bool, anchor: boo
     refuse_incomplete(evaluation, "a baseline")
     verdict = evaluation.verdict
     for reason in verdict.reasons:
-        if reason.check == "vanished_gold":
-            raise Refused(f"{reason.sentence}; give these cases another gold, or remove them, and then accept")
+        if reason.check in _GOLD_LOST and reason.level == Level.CRITICAL:
+            raise Refused(f"{reason.sentence}; put it back, give these cases another gold, or remove them, and then accept")
         if reason.level == Level.INCONCLUSIVE and reason.code not in (Code.NO_BASELINE, Code.INCOMPARABLE):
             raise Refused(f"the run is inconclusive: {reason.sentence}")
     against = [r for r in verdict.reasons if r.level == Level.CRITICAL or r.code == Code.INCOMPARABLE]
     if against and not accept_regression:
         sentence = against[0].sentence
-        raise Refused(f"the run is {verdict.name} ({sentence}); fix it, or accept it knowingly with --accept-regression")
+        how = offer(evaluation.exam, "; fix it, or accept it knowingly with --accept-regression")
+        raise Refused(f"the run is {verdict.name} ({sentence}){how}")
     if evaluation.exam.baseline is None and not (anchor and accept_regression):
         refuse_second_beginning(evaluation.exam.suite, SUMMARY)
     refuse_creep(evaluation, anchor, accept_regression)

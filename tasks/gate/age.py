@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.domain import Baseline
 from kbgate.tasks.gate import check
+from kbgate.tasks.gate.gold_texts import offer
 from kbgate.tasks.settings import Suite
 
 
@@ -23,5 +24,6 @@ def baseline_age(exam: Exam) -> Iterator[Reason]:
     if exam.baseline is not None and is_too_old(exam.baseline, exam.suite, exam.today):
         age, allowed = (exam.today - exam.baseline.summary.accepted.on).days, exam.suite.baseline.max_age_days
         command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --reason "..."'
-        sentence = f"the baseline is {age} days old, {allowed} are allowed; look at the report and accept anew: {command}"
+        anew = offer(exam, f"; look at the report and accept anew: {command}")
+        sentence = f"the baseline is {age} days old, {allowed} are allowed{anew}"
         yield Reason("baseline_age", Level.SUPPORTING, sentence)

@@ -9,6 +9,7 @@ from kbgate.tasks.conclusions import Exam, Level, Reason
 from kbgate.tasks.errors import counted, named
 from kbgate.tasks.gate import GATED, check
 from kbgate.tasks.gate.allowances import unexcused
+from kbgate.tasks.gate.gold_texts import offer
 from kbgate.tasks.metrics import METRICS, figure_at, figure_of
 from kbgate.tasks.results import ChangeKind
 from kbgate.tasks.settings import GATED_COUNTS, Gate
@@ -30,7 +31,7 @@ def newly_failing(exam: Exam) -> Iterator[Reason]:
         if as_it_was:
             sentence += f"; as the baseline words it, before it was edited: {named(as_it_was)}"
         if len(passing) > len(failing):
-            sentence += f"; {len(passing)} newly passing; if that is the better index, {_knowingly(exam)}"
+            sentence += f"; {len(passing)} newly passing{_knowingly(exam, 'if that is the better index')}"
         yield Reason("newly_failing", _level(gate, beyond), sentence, tuple(failing))
     if gate is not None:
         yield from _slips(exam, gate)
@@ -50,7 +51,7 @@ def _slips(exam: Exam, gate: Gate) -> Iterator[Reason]:
         yield Reason("newly_failing", Level.SUPPORTING, f"{sentence}: {named(slipped)}", tuple(slipped))
         return
     level = min(Level(gate.level), Level.SUPPORTING, key=lambda level: level.gravity)
-    sentence = f"{sentence}, {allowed} may: {named(slipped)}; if that is meant, {_knowingly(exam)}"
+    sentence = f"{sentence}, {allowed} may: {named(slipped)}{_knowingly(exam, 'if that is meant')}"
     yield Reason("newly_failing", level, sentence, tuple(slipped))
 
 
@@ -65,9 +66,10 @@ def _allowed_slips(exam: Exam, gate: Gate) -> int:
     return max(1, int(tolerance / 2 * exam.comparison.figure(exam.run.method, contract).n + EPSILON))
 
 
-def _knowingly(exam: Exam) -> str:
-    """How a drop is accepted, as half a sentence."""
-    return f'accept it with: kbgate baseline update {shlex.quote(exam.suite.given)} --accept-regression --reason "..."'
+def _knowingly(exam: Exam, condition: str) -> str:
+    """How a drop is accepted, as the end of a sentence."""
+    command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --accept-regression --reason "..."'
+    return offer(exam, f"; {condition}, accept it with: {command}")
 
 
 @check("unbaselined_failing", level=GATED, excusable=True)

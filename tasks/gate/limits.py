@@ -9,6 +9,7 @@ from kbgate.tasks.comparison.statistics import ALPHA, holm
 from kbgate.tasks.conclusions import Code, Exam, Level, Reason
 from kbgate.tasks.errors import counted
 from kbgate.tasks.gate import GATED, check
+from kbgate.tasks.gate.gold_texts import offer
 from kbgate.tasks.gate.rehearsal import can_close
 from kbgate.tasks.metrics import Part, figure_of, part_of
 from kbgate.tasks.results import Compared
@@ -21,7 +22,7 @@ def comparable(exam: Exam) -> Iterator[Reason]:
     """There is a baseline, and it measured the same thing."""
     if exam.baseline is None:
         command = f'kbgate baseline update {shlex.quote(exam.suite.given)} --reason "first baseline"'
-        sentence = f"no baseline to compare with; read the report, then accept it with: {command}"
+        sentence = "no baseline to compare with" + offer(exam, f"; read the report, then accept it with: {command}")
         yield Reason("comparable", Level.INCONCLUSIVE, sentence, code=Code.NO_BASELINE)
     for sentence in exam.comparison.incomparable:
         yield Reason("comparable", Level.INCONCLUSIVE, sentence, code=Code.INCOMPARABLE)

@@ -174,6 +174,27 @@ def gold_gone(desk: Desk, answers: Answers) -> Verdict:
     return desk.judge({case: [c for c in given if c != "c9"] for case, given in answers.items()})
 
 
+def texts(desk: Desk, answers: Answers, before: str, after: str) -> Verdict:
+    """The text of the one gold is another, and it still stands first."""
+    desk.cards[0] |= {"title": "Leave", "text": before}
+    accept_anew(desk, answers)
+    desk.cards[0]["text"] = after
+    return desk.judge(answers)
+
+
+def first_run_without_text(desk: Desk, answers: Answers) -> Verdict:
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    desk.cards[0] |= {"title": "Leave", "text": ""}
+    return desk.judge(answers)
+
+
+def emptied_and_accepted(desk: Desk, answers: Answers) -> Verdict:
+    desk.cards[0] |= {"title": "Leave", "text": ""}
+    desk.accept(answers, accept_regression=True, anchor=True)
+    return desk.judge(answers)
+
+
 def rejected_card(desk: Desk, answers: Answers) -> Verdict:
     desk.settings += '[kb]\non_bad_card = "reject"\n'
     desk.cards.append({"id": "bad"})
@@ -709,6 +730,14 @@ WAYS: dict[str, tuple[Way, str]] = {
     "an allowance for another case": (lambda d, a: allowed(d, a, dt.date(2027, 1, 1), "q006"), "BLOCK"),
     "an allowance for nobody": (lambda d, a: allowed(d, a, dt.date(2027, 1, 1), "q999"), "InputError"),
     "gold gone from the knowledge base": (gold_gone, "BLOCK"),
+    "a gold that lost its text and still ranks": (lambda d, a: texts(d, a, "twelve days", ""), "BLOCK"),
+    "a gold with a tenth of its text": (lambda d, a: texts(d, a, "twelve days " * 20, "twelve days"), "BLOCK"),
+    "a gold padded with what nobody sees": (
+        lambda d, a: texts(d, a, "twelve days " * 20, "none" + "\u200b" * 200), "BLOCK"),
+    "a gold with less than half of its text": (lambda d, a: texts(d, a, "twelve days " * 20, "twelve days " * 9), "WARN"),
+    "a gold with most of its text": (lambda d, a: texts(d, a, "twelve days " * 20, "twelve days " * 12), "PASS"),
+    "a gold without text at the first run": (first_run_without_text, "BLOCK"),
+    "a gold without text, accepted knowingly": (emptied_and_accepted, "Refused"),
     "a card rejected": (rejected_card, "BLOCK"),
     "a new case failing": (new_and_failing, "WARN"),
     "a new canary failing": (lambda d, a: new_and_failing(d, a, canary=True), "BLOCK"),

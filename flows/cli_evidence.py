@@ -23,7 +23,10 @@ def add_to(app: typer.Typer) -> None:
 def verify(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
     suite: Annotated[
-        Path | None, typer.Option("--suite", help="The suite's folder; as it was typed for the run if left out.")
+        Path | None,
+        typer.Option(
+            "--suite", help="The suite's folder; found as it was typed for the run, from here or from there, if left out."
+        ),
     ] = None,
 ) -> int:
     """Recompute a run's scores, comparison and verdict from its rankings, and say what its files say otherwise."""
@@ -35,7 +38,8 @@ def verify(
     if secret() is None:
         say(UNAUTHENTICATED, file=sys.stderr)
     document = verification.read_verdict(run)
-    settings = stages.load_suite(suite or Path(document.inputs.suite), document.inputs.floors)
+    settings = stages.load_suite(suite or verification.suite_of_run(run, document), document.inputs.floors)
+    settings = settings.model_copy(update={"given": document.inputs.suite})  # sentences name it in commands
     differences = verification.verify(run, document, exam.load(settings, door.home_of()))
     for sentence in differences:
         say(sentence)

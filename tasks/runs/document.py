@@ -83,8 +83,8 @@ class VerdictDocument(Based):
     """The day on which validity was judged."""
     valid_at: Annotated[Moment | None, _SEAL] = Field(default=None, exclude_if=lambda value: value is None)
     """The instant at which validity was judged; absent in verdicts of an older kbgate."""
-    mode: Annotated[Mode, _RANKINGS]
-    method: Annotated[str, _RANKINGS]
+    mode: Annotated[Mode, _SEAL]
+    method: Annotated[str, _SEAL]
     top_k: Annotated[int, Field(ge=1), _RANKINGS]
     verdict: Annotated[VerdictName, _RANKINGS]
     exit_code: Annotated[int, Field(ge=0, le=4), _RANKINGS]

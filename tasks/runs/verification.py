@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ from kbgate.tasks.findings import Causes
 from kbgate.tasks.gate.policy import policy_fingerprint
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.index.fingerprint import golden_fingerprint, kb_fingerprint
+from kbgate.tasks.inputs.subset import select_fast
+from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.results import Run
 from kbgate.tasks.runs.authentication import doubt_of
 from kbgate.tasks.runs.columns import differing_scores, read_run
@@ -120,9 +122,7 @@ def _edited(folder: Path, document: VerdictDocument) -> Iterator[str]:
 
 
 def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | None) -> Iterator[str]:
-    asked, cases = frozenset(document.inputs.asked), inputs.golden.cases
-    if document.mode == Mode.FULL and len(asked & set(cases)) != len(cases):
-        yield f"{FILE}: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked & set(cases))}"
+    yield from _other_than_the_suite_says(document, inputs)
     exam = _exam(document, inputs, run, earlier)
     evaluation = Evaluation(
         exam=exam,
@@ -143,6 +143,40 @@ def _recomputed(folder: Path, document: VerdictDocument, inputs: Inputs, run: Ru
     for name, text in (("run.trec", trec_run(run)), ("qrels.trec", trec_judgments(exam.scores.placements))):
         if sorted((folder / name).read_text(encoding="utf-8").splitlines()) != sorted(text.splitlines()):
             yield f"{name} does not hold the rankings of run.parquet"
+
+
+def _other_than_the_suite_says(document: VerdictDocument, inputs: Inputs) -> Iterator[str]:
+    """What follows from no ranking, and from the suite's files all the same: mode, method, how much there was."""
+    asked, cases, suite = frozenset(document.inputs.asked), inputs.golden.cases, inputs.suite
+    if document.mode == Mode.FULL and len(asked & set(cases)) != len(cases):
+        yield f"{FILE}: a full run asks all {len(cases)} cases, and inputs.asked names {len(asked & set(cases))}"
+    if document.mode == Mode.FAST:
+        drawn = set(select_fast(cases, suite.fast, inputs.baseline))
+        if asked - set(document.cases.touched) != drawn:
+            yield f"{FILE}: a fast run asks the {len(drawn)} cases of the subset beside what is touched, and this one others"
+    if document.method != suite.retrieval.method:
+        yield f"{FILE}: method says {document.method}, is {suite.retrieval.method}"
+    for what, count in (("cards", len(inputs.kb.cards)), ("cases", len(cases))):
+        if (written := getattr(document.counts, what)) != count:
+            yield f"{FILE}: counts.{what} says {written}, is {count}"
+
+
+def suite_of_run(folder: Path, document: VerdictDocument) -> Path:
+    """The folder of a run's suite: as it was typed, from here, or from a folder that the run's own stands in.
+
+    Raises `InputError` where there is none of its name.
+    """
+    for start in (Path(), *folder.resolve().parents):
+        place = start / document.inputs.suite
+        try:
+            if place.is_dir() and load_suite(place).name == document.suite:
+                return place
+        except InputError:
+            continue
+    sentence = (
+        f"is nowhere to be found, from here or beside {folder}; next: kbgate verify {shlex.quote(str(folder))} --suite SUITE"
+    )
+    raise InputError([Problem(document.inputs.suite, 0, sentence)])
 
 
 def _exam(document: VerdictDocument, inputs: Inputs, run: Run, earlier: Run | None) -> Exam:
@@ -170,12 +204,33 @@ def _causes(document: VerdictDocument) -> Causes:
 
 def taken_as_written(document: VerdictDocument) -> list[str]:
     """What a run's verdict or report rests on that `verify` does not recompute, a noun phrase each."""
+    guarded = [name for name in parts_of(Basis.SEAL) if name not in _OF_THE_SEAL and document.plain().get(name) is not None]
+    parts = ", ".join(_named_by_what_they_say(document, guarded))
+    told = [f"{parts}: nothing but the seal says so, and whoever edits can seal again"]
     cases = list(dict.fromkeys(finding.case for finding in document.diagnosis.findings))
     if not cases:
-        return []
+        return told
     asked = any(reason.check == "acceptance" for reason in document.reasons) or bool(document.inputs.explained)
     asks = ", for which [acceptance] asks" if asked else ""
-    return [f"the causes of {counted(len(cases), 'case')} ({named(cases)}){asks}"]
+    return [*told, f"the causes of {counted(len(cases), 'case')} ({named(cases)}){asks}"]
+
+
+_OF_THE_SEAL = {"schema", "files", "seal", "hmac", "kb", "method"}
+"""Parts that are held against the files themselves, or against the suite's."""
+
+
+def _named_by_what_they_say(document: VerdictDocument, parts: Sequence[str]) -> Iterator[str]:
+    """Parts of a verdict by name, with what a reader would rely on."""
+    counts, provenance, commit = document.counts, document.provenance, document.provenance.commit
+    said = {
+        "build": document.build,
+        "time": document.time.isoformat(timespec="seconds"),
+        "mode": str(document.mode),
+        "fingerprints": f"index {document.fingerprints.index}",
+        "counts": f"{counts.chunks} chunks, {counts.rows} rows",
+        "provenance": f"model {provenance.model.name or 'none'}, commit {commit.hash[:12] if commit else 'none'}",
+    }
+    return (f"{part} ({said[part]})" if part in said else part for part in parts)
 
 
 def _differences(place: str, written: JsonValue, anew: JsonValue) -> Iterator[str]:

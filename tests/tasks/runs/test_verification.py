@@ -13,7 +13,7 @@ import pytest
 
 from kbgate.tasks.runs.document import VerdictDocument
 from kbgate.tasks.runs.runfiles import digests_of, sealed
-from tests.conftest import edit_lines, edit_text
+from tests.conftest import edit_lines, edit_text, write_suite
 
 CLI = Callable[..., int]
 
@@ -86,6 +86,79 @@ def test_a_file_that_is_gone_or_changed_is_found(name: str, done: Path, kbgate: 
 def test_what_only_the_seal_guards(done: Path, kbgate: CLI) -> None:
     edit_verdict(done, lambda d: d["counts"].update(chunks=9), reseal=False)
     assert kbgate("verify", done) == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda d: d.update(mode="fast"), "a fast run asks the"),
+        (lambda d: d.update(method="dense"), "method says dense, is hybrid"),
+        (lambda d: d["counts"].update(cards=9), "counts.cards says 9, is "),
+        (lambda d: d["counts"].update(cases=9), "counts.cases says 9, is "),
+    ],
+)
+def test_what_the_suites_files_say_is_held_against_them_whatever_the_seal(
+    edit: Callable[[dict[str, Any]], None], told: str, done: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_verdict(done, edit)
+    assert kbgate("verify", done) == 1
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda d: d["counts"].update(chunks=9), "counts (9 chunks"),
+        (lambda d: d["provenance"].update(commit={"hash": "f" * 40, "dirty": False}), "commit ffffffffffff)"),
+        (lambda d: d.update(build="another"), "build (another)"),
+        (lambda d: d["fingerprints"].update(index="f" * 16), "fingerprints (index ffffffffffffffff)"),
+        (lambda d: None, "mode (full)"),
+    ],
+)
+def test_what_a_new_seal_hides_is_told_as_not_recomputed(
+    edit: Callable[[dict[str, Any]], None], told: str, done: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_verdict(done, edit)
+    assert kbgate("verify", done) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("not recomputed: run, "))
+    assert told in line
+    assert line.endswith("nothing but the seal says so, and whoever edits can seal again")
+
+
+def test_a_comment_that_was_edited_or_is_gone_is_found(done: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
+    (done / "comment.md").write_text("PASS")
+    assert kbgate("verify", done) == 1
+    assert "comment.md was not written by the run" in capsys.readouterr().out
+    edit_verdict(done, lambda document: None)
+    (done / "comment.md").unlink()
+    assert kbgate("verify", done) == 1
+    assert "comment.md is gone" in capsys.readouterr().out
+
+
+def test_a_run_is_verified_from_any_folder(tmp_path: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite's folder was typed where the run was made: it is found from there, too."""
+    write_suite(tmp_path / "there" / "suites" / "faq", "bm25", {"a": "one thing", "b": "another matter"})
+    monkeypatch.chdir(tmp_path / "there")
+    monkeypatch.setenv("KBGATE_HOME", ".kbgate")
+    assert kbgate("evaluate", "suites/faq") == 3
+    (run,) = (tmp_path / "there" / ".kbgate" / "runs").glob("*/*")
+    assert kbgate("verify", run) == 0
+    monkeypatch.chdir(run)
+    assert kbgate("verify", ".") == 0
+    write_suite(tmp_path / "elsewhere" / "suites" / "faq", "bm25", {"a": "one thing", "b": "something else"})
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert kbgate("verify", run) == 2, "what stands here as it was typed goes first, and is not what the run saw"
+    (tmp_path / "elsewhere" / "suites").rename(tmp_path / "elsewhere" / "other")
+    assert kbgate("verify", run) == 0
+
+
+def test_a_suite_that_is_nowhere_is_named_with_the_command(
+    tmp_path: Path, done: Path, kbgate: CLI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    edit_verdict(done, lambda d: d["inputs"].update(suite="suites/gone"))
+    assert kbgate("verify", done) == 2
+    assert f"suites/gone: is nowhere to be found, from here or beside {done}; next: kbgate verify" in capsys.readouterr().err
 
 
 def test_other_inputs_are_said_not_guessed(

@@ -40,6 +40,9 @@ def print_verdict(evaluation: Evaluation) -> None:
     out, verdict, exam = console(sys.stderr), evaluation.verdict, evaluation.exam
     head = f"{verdict.name}{' (provisional: the full set decides)' if verdict.provisional else ''}"
     out.print(line(head, style=f"bold {_COLOURS[verdict.name]}"), line(f"{exam.suite.name}, {exam.run.mode} set"))
+    first = opening(exam, verdict)
+    if first != verdict.headline:
+        out.print(line(f"  {first}"))
     for reason in verdict.reasons:
         out.print(line(f"  {reason.level}: {reason.sentence}"))
     for group in evaluation.diagnosis.groups[:_LINES]:
@@ -49,9 +52,6 @@ def print_verdict(evaluation: Evaluation) -> None:
     out.print(line(f"  {supply(exam)}"))
     if small := smallness(exam.golden):
         out.print(line(f"  {small}"))
-    first = opening(exam, verdict)
-    if first != verdict.headline:
-        out.print(line(f"  {first}"))
     rows = [row for row in exam.comparison.of(exam.run.method) if row.n and row.figure.k in (None, exam.suite.top_k)]
     shown = [
         (str(row.figure), _number(row.baseline), _number(row.current), _number(row.delta, "+"), str(row.n)) for row in rows

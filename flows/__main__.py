@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 
+from kbgate.flows.endings import Stopped, speak_on, stop_at_signals
 from kbgate.tasks.printable import harmless_output, printable
 
 
@@ -27,6 +28,9 @@ def _run(arguments: list[str]) -> int:
 
         code = command_line(arguments)
         sys.stdout.flush()
+    except Stopped as stopped:
+        print(f"kbgate: ERROR: {stopped}", file=sys.stderr)
+        return 4
     except BaseException as error:
         if "--debug" in arguments:
             print("\n".join(map(printable, traceback.format_exc().split("\n"))), file=sys.stderr)
@@ -39,7 +43,11 @@ def _run(arguments: list[str]) -> int:
 
 def main() -> None:
     """The console script's door."""
-    sys.exit(run(sys.argv[1:]))
+    stop_at_signals()
+    speak_on()
+    code = run(sys.argv[1:])
+    sys.stderr.flush()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

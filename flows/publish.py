@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from kbgate.flows.prefect import refuse_foreign_flows
+from kbgate.flows.terminal import say
 from kbgate.reports.render import render_comment, render_markdown
 from kbgate.tasks import stages
 from kbgate.tasks.conclusions import Evaluation
@@ -49,8 +51,13 @@ def publish_pull_request(result: PullRequest, home: Path) -> None:
     publish(result.deciding, home, comment)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(comment)
+        try:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(comment)
+        except (OSError, ValueError) as error:
+            # A container may be told the name of a file that it does not have. What cannot be shown changes no verdict.
+            told = f"the step summary {summary} cannot be written ({error}); {COMMENT} says the same"
+            say(f"kbgate: {told}", file=sys.stderr)
 
 
 def publish_night(night: Night, home: Path, roll: Roll) -> None:

@@ -17,6 +17,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kbgate.tasks.characters import made_visible
 from kbgate.tasks.printable import printable
 
 
@@ -28,10 +29,14 @@ class Problem:
     line: int
     """1-based; 0 where a file has no lines to speak of (TOML paths stand in the sentence)."""
     sentence: str
+    found: str = ""
+    """What stood there, where it may differ between lines that have the same mistake."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return printable(f"{place}: {self.sentence}")
+        found = f" (found {self.found})" if self.found else ""
+        # Two ids that look alike are told apart here or nowhere.
+        return printable(made_visible(f"{place}: {self.sentence}{found}"))
 
 
 class KbgateError(Exception):
@@ -51,7 +56,7 @@ class InputError(KbgateError):
 
     def __init__(self, problems: Iterable[Problem]):
         self.problems = sorted(set(problems))
-        super().__init__("\n".join(str(p) for p in self.problems))
+        super().__init__("\n".join(told_once(self.problems)))
 
 
 class UnknownPart(InputError):
@@ -82,6 +87,19 @@ class Overtaken(Unmeasured):
 
 class Undecided(Unmeasured):
     """The server did not say whether the pointer moved."""
+
+
+def told_once(problems: Iterable[Problem]) -> list[str]:
+    """A sentence per problem; the same mistake in several lines of a file is one sentence that counts and names them."""
+    alike: dict[tuple[str, str, bool], list[Problem]] = {}
+    for problem in problems:
+        alike.setdefault((problem.file, problem.sentence, problem.line > 0), []).append(problem)
+    sentences = []
+    for first, *others in alike.values():
+        lines = named(str(line) for line in dict.fromkeys(other.line for other in others))
+        more = f"; the same in {counted(len(others), 'more line')}: {lines}" if others else ""
+        sentences.append(f"{first}{more}")
+    return sentences
 
 
 _NAMED = 12

@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import unicodedata
@@ -20,10 +21,18 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from kbgate.tasks.characters import hidden_in, is_blank, made_visible
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.unfinished import refuse_unfinished
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+DEEPEST = 100
+"""Levels of lists and objects in a file: no setting, card or case has use for more than a few."""
+TOO_DEEP = f"it is nested too deeply: more than {DEEPEST} levels"
+_LONGEST_FOUND = 200
+"""Characters of a wrong value that an error repeats."""
 
 
 class Record(NamedTuple):
@@ -34,14 +43,20 @@ class Record(NamedTuple):
     content: dict[str, Any]
 
 
-def clean(value: Any) -> Any:
-    """The value with control characters and lone surrogates replaced one for one, so that character offsets stay."""
+def clean(value: Any, depth: int = 0) -> Any:
+    """The value with control characters and lone surrogates replaced one for one, so that character offsets stay.
+
+    Raises ValueError where it is nested so deeply that whoever walks it after us would run out of stack.
+    """
     if isinstance(value, str):
         return _UNPRINTABLE.sub("\ufffd", value)
+    if isinstance(value, dict | list) and depth >= DEEPEST:
+        raise ValueError(TOO_DEEP)
     if isinstance(value, dict):
-        return {clean(k): clean(v) for k, v in value.items()}
+        cleaned = [(clean(k), clean(v, depth + 1)) for k, v in value.items()]
+        return no_key_twice(cleaned)
     if isinstance(value, list):
-        return [clean(v) for v in value]
+        return [clean(v, depth + 1) for v in value]
     return value
 
 
@@ -52,8 +67,10 @@ def nfc(text: str) -> str:
 
 def one_line(name: str) -> str:
     """An id that can stand in a sentence, a table and a file; raises ValueError."""
-    if name != name.strip() or len(name.splitlines()) > 1 or "\ufffd" in name:
+    if name != name.strip() or len(name.splitlines()) > 1 or "\ufffd" in name or is_blank(name):
         raise ValueError("an id is one line of text without spaces at its ends or control characters")
+    if hidden := hidden_in(name):
+        raise ValueError(f"an id holds no character that nobody sees; remove {made_visible(hidden)}")
     return name
 
 
@@ -77,7 +94,16 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _number(text: str) -> float:
+    """A JSON number; one too large for a float would be infinite, and nothing that was meant."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
+def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a dict; raises ValueError where one would replace another."""
     content = dict(pairs)
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -88,9 +114,9 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse_json(text: str) -> Any:
     """JSON without NaN and Infinity and without a key twice, cleaned; raises ValueError."""
     try:
-        return clean(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_key_twice))
+        return clean(json.loads(text, parse_constant=_no_constant, parse_float=_number, object_pairs_hook=no_key_twice))
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError(TOO_DEEP) from None
 
 
 def read_text(path: Path, name: str = "") -> str:
@@ -188,8 +214,13 @@ def problems_of(error: ValidationError, file: str, line: int, model: type[BaseMo
             message = detail["msg"].removeprefix("Value error, ")
             # What looks like a URL may hold a secret, well written or not.
             withheld = isinstance(detail["input"], dict) or re.search("://|@", repr(detail["input"]))
-            found = "" if withheld else f" (found {detail['input']!r})"
-            yield Problem(file, line, f"{where + ': ' if where else ''}{message}{found}")
+            yield Problem(file, line, f"{where + ': ' if where else ''}{message}", "" if withheld else _shown(detail["input"]))
+
+
+def _shown(value: object) -> str:
+    """A wrong value, so that whoever mends it finds it."""
+    written = repr(made_visible(value)) if isinstance(value, str) else repr(value)
+    return written if len(written) <= _LONGEST_FOUND else f"{written[:_LONGEST_FOUND]}..."
 
 
 def _keys(model: type[BaseModel], place: tuple[int | str, ...]) -> Iterable[str]:

@@ -66,6 +66,12 @@ class Hits:
         kept = [place for place, name in enumerate(self.ids) if name in names]
         return Hits(tuple(self.ids[place] for place in kept), self.scores[kept])
 
+    def once(self) -> Hits:
+        """Each id at its first place alone."""
+        first = dict(zip(reversed(self.ids), range(len(self.ids) - 1, -1, -1), strict=True))
+        kept = sorted(first.values())
+        return self if len(kept) == len(self.ids) else Hits(tuple(self.ids[place] for place in kept), self.scores[kept])
+
     def rank(self, name: str) -> int | None:
         """The rank of an id, from 1; None where it was not found."""
         return self.ids.index(name) + 1 if name in self.ids else None

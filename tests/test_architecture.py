@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 
 PACKAGES = ("flows", "tasks", "reports")
 ROOMS = (
-    "printable", "errors", "secret", "git", "settings", "unfinished", "records", "tables", "schema", "findings", "clock",
-    "domain", "identity", "results", "conclusions", "outcomes",
+    "characters", "printable", "errors", "secret", "git", "settings", "unfinished", "records", "tables", "schema", "findings",
+    "clock", "domain", "identity", "results", "conclusions", "outcomes",
     "registry", "predicates", "metrics", "index", "retrieval", "comparison", "gate", "inputs", "runs", "baseline", "production",
     "diagnosis", "stages", "exam", "studies", "reports", "flows",
 )  # fmt: skip

@@ -77,25 +77,24 @@ class Judge:
     def __call__(self, case: Case, run: Run, lane: str, pair: tuple[str, str] | None = None) -> Judged:
         """One lane's ranking of one case, judged; `pair`: the approximate lane and the exact one beside it."""
         may_see, passes = self._predicate(case.entitled), self._predicate(case.filter)
-        hits = run.of(lane, case.id)
-        ranking = tuple(dict.fromkeys(hits.ids))  # repeated ids count at their first place
+        hits = run.of(lane, case.id).once()  # repeated ids count at their first place
         groups = tuple(group for group in (frozenset(filter(may_see, group)) for group in case.groups) if group)
         gold = frozenset[str]().union(*groups)
-        approximate, exact = (run.of(name, case.id).ids for name in pair or (lane, lane))
+        approximate, exact = (run.of(name, case.id).once().ids for name in pair or (lane, lane))
         answer = run.answers.get(case.id)
         judged = Judged(
-            ranking=ranking,
+            ranking=hits.ids,
             groups=groups,
             grades={card: grade for card, grade in case.grades.items() if may_see(card)},
             family=gold.union(*(self._translations(card) for card in gold)),
             tier_gold=self._tier_gold,
             filtered_gold=frozenset(filter(passes, gold)) if gold else None,
-            outside=sum(not may_see(card) for card in ranking) if case.entitled is not None else None,
+            outside=sum(not may_see(card) for card in hits.ids) if case.entitled is not None else None,
             approximate=approximate,
             exact=exact,
             failed=answer is None or not answer.outcome.measured,
             scores=tuple(hits.scores.tolist()),
-            repeats=self._repeats(ranking),
+            repeats=self._repeats(hits.ids),
             refuses=self._suite.retrieval.min_similarity is not None,
             pass_mark=self._suite.pass_mark,
             noise_ceiling=self._suite.acceptance.noise_ceiling(len(groups)) if self._suite.acceptance else None,
@@ -113,7 +112,7 @@ class Judge:
         ranks = {card: rank for rank, card in enumerate(judged.ranking[:depth], start=1)}
         gold = sorted(frozenset[str]().union(*judged.groups))
         answers = [self._cards[card] for card in case.grades if card in self._cards]
-        hits = {lane: run.of(lane, case.id) for lane in lanes}
+        hits = {lane: run.of(lane, case.id).once() for lane in lanes}
         answer = run.answers.get(case.id)
         return Placement(
             case=case.id,

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +17,7 @@ import numpy as np
 
 from kbgate.tasks.domain import Index, KnowledgeBase, Predicate
 from kbgate.tasks.errors import Unmeasured
+from kbgate.tasks.index.own_folder import own_folder
 from kbgate.tasks.predicates import store_fields
 from kbgate.tasks.records import canonical
 from kbgate.tasks.settings import Suite
@@ -62,12 +61,12 @@ def build_rows(suite: Suite, kb: KnowledgeBase, chunks: Chunks) -> Rows:
 @contextlib.contextmanager
 def temporary_store(build: str) -> Iterator[str]:
     """A folder for one run's store, its own whatever else runs, removed at the end whatever happens."""
-    folder = tempfile.mkdtemp(prefix="kbgate-")
-    try:
-        yield folder
-    finally:
-        close_store(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    with own_folder() as folder:
+        store = str(folder / "store")
+        try:
+            yield store
+        finally:
+            close_store(store)
 
 
 _CLIENTS: dict[str, Client] = {}

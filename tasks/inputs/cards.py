@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
+from kbgate.tasks.characters import as_seen, is_blank
 from kbgate.tasks.clock import first_second, last_second
 from kbgate.tasks.domain import Card, KnowledgeBase
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.readers import read_cards
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, LARGEST
 from kbgate.tasks.records import Record, digest, nfc, one_line, problems_of
-from kbgate.tasks.settings import FILE, Suite
+from kbgate.tasks.settings import FILE, Suite, is_storable
 
 Metadata = dict[str, Any]
 """Metadata as they may stand in a file: the validator says what is wrong with them."""
@@ -55,8 +56,8 @@ class CardRow(BaseModel):
     @classmethod
     def _metadata_is_flat(cls, value: Metadata) -> Metadata:
         for key, item in value.items():
-            if key in BUILT_IN_FIELDS or key.startswith(("_", "chroma:")):
-                raise ValueError(f"'{key}' is the name of a card's own field or the store's; rename the metadata key")
+            if key in BUILT_IN_FIELDS or not is_storable(key):
+                raise ValueError(f"'{key}' is the name of a card's own field or one the store refuses; rename the metadata key")
             items = item if isinstance(item, list) else [item]
             if any(isinstance(i, int | float) and not abs(i) <= LARGEST for i in items):
                 raise ValueError(f"'{key}' is not finite, or too large to be compared exactly")
@@ -73,11 +74,12 @@ def load_cards(suite: Suite) -> KnowledgeBase:
     except InputError as error:
         return KnowledgeBase({}, tuple(error.problems))
     cards: dict[str, Card] = {}
+    looks: dict[str, Card] = {}
     rejected: dict[str, Problem] = {}
     for record in records:
-        card, mistakes = _read(record, cards)
+        card, mistakes = _read(record, looks)
         if card is not None:
-            cards[card.id] = card
+            cards[card.id] = looks[as_seen(card.id)] = card
             continue
         problems += mistakes
         rejected.setdefault(nfc(str(record.content.get("id", ""))), mistakes[0])
@@ -92,21 +94,30 @@ def _own(suite: Suite) -> list[str]:
     return [FILE, *(path.name for name in ("golden.*", "baseline.*", "calibration.json") for path in suite.folder.glob(name))]
 
 
-def _read(record: Record, known: dict[str, Card]) -> tuple[Card | None, list[Problem]]:
-    """The card of a record, or every mistake in it."""
+def _read(record: Record, looks: dict[str, Card]) -> tuple[Card | None, list[Problem]]:
+    """The card of a record, or every mistake in it; `looks`: the cards before it, by their ids as they are seen."""
     try:
-        row = CardRow.model_validate(record.content)
+        row = CardRow.model_validate(_given(record))
     except ValidationError as error:
         return None, list(problems_of(error, record.file, record.line, CardRow))
     mistakes = [Problem(record.file, record.line, sentence) for sentence in _contradictions(row)]
-    if row.id in known:
-        first = known[row.id]
-        mistakes.append(Problem(record.file, record.line, f"id '{row.id}' is taken by {first.file}:{first.line}"))
+    if first := looks.get(as_seen(row.id)):
+        taken = "taken by" if first.id == row.id else f"to the eye the same as '{first.id}' of"
+        mistakes.append(Problem(record.file, record.line, f"id '{row.id}' is {taken} {first.file}:{first.line}"))
     return (None, mistakes) if mistakes else (_card(row, record), [])
 
 
+def _given(record: Record) -> dict[str, JsonValue]:
+    """What a record says of its card: what is null was not given, in whatever file."""
+    given = {name: value for name, value in record.content.items() if value is not None}
+    metadata = given.get("metadata")
+    if isinstance(metadata, dict):
+        given["metadata"] = {name: value for name, value in metadata.items() if value is not None}
+    return given
+
+
 def _contradictions(row: CardRow) -> Iterator[str]:
-    if not row.text.strip() and not row.title.strip():
+    if is_blank(row.text) and is_blank(row.title):
         yield f"card '{row.id}' has neither title nor text"
     start, end = row.valid_from, row.valid_until
     if start and end and first_second(start) > last_second(end):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from kbgate.tasks.characters import is_blank
 from kbgate.tasks.records import nfc, one_line
 
 _FORMS = ("must_cite_one_of", "expected", "groups", "evidence")
@@ -75,7 +76,7 @@ class CaseRow(BaseModel):
     @field_validator("query")
     @classmethod
     def _query_says_something(cls, value: str) -> str:
-        if not value.strip():
+        if is_blank(value):
             raise ValueError("is empty")
         return value
 

@@ -6,6 +6,7 @@ import dataclasses
 
 from pydantic import ValidationError
 
+from kbgate.tasks.characters import as_seen
 from kbgate.tasks.domain import Case, Evidence, GoldenSet
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.case_schema import CaseRow
@@ -24,17 +25,18 @@ def load_golden(suite: Suite) -> GoldenSet:
     except InputError as error:
         return GoldenSet({}, tuple(error.problems))
     cases: dict[str, Case] = {}
+    looks: dict[str, Case] = {}
     for record in records:
         try:
             row = CaseRow.model_validate(record.content)
         except ValidationError as error:
             problems += problems_of(error, record.file, record.line, CaseRow)
             continue
-        if row.id in cases:
-            first = cases[row.id]
-            problems.append(Problem(record.file, record.line, f"id '{row.id}' is taken by {first.file}:{first.line}"))
+        if first := looks.get(as_seen(row.id)):
+            taken = "taken by" if first.id == row.id else f"to the eye the same as '{first.id}' of"
+            problems.append(Problem(record.file, record.line, f"id '{row.id}' is {taken} {first.file}:{first.line}"))
             continue
-        cases[row.id] = _case(row, record)
+        cases[row.id] = looks[as_seen(row.id)] = _case(row, record)
     if not cases and not problems:
         problems.append(Problem(FILE, 0, "holds no case: an empty exam passes nobody"))
     return GoldenSet({name: cases[name] for name in sorted(cases)}, tuple(problems), unjudged)

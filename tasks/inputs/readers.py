@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from pydantic import JsonValue
 
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.folder import LeftOut, list_folder, told
+from kbgate.tasks.inputs.front_matter import read_front_matter
 from kbgate.tasks.records import Record, clean, read_jsonl, read_table, read_text
 from kbgate.tasks.registry import Registry, first_line
 from kbgate.tasks.settings import FILE, Kb
@@ -29,7 +29,6 @@ Read = Callable[[Path, Path], Reading]
 
 CORPUS = "corpus.jsonl"
 """The cards of a folder in BEIR form."""
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<head>.*?)^---[ \t]*(\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +111,46 @@ def read_json_lines(path: Path, root: Path) -> Reading:
 def read_csv(path: Path, root: Path) -> Reading:
     """One card a row, every value as the text it is."""
     records, problems = read_table(path)
-    return [_unfold(record) for record in records], problems
+    # An empty value is left out, and a text may be empty.
+    return [_unfold(Record(r.file, r.line, {"text": "", **r.content})) for r in records], problems
 
 
 @reader(".parquet")
 def read_parquet(path: Path, root: Path) -> Reading:
-    """One card a row; what is null in a row is left out."""
+    """One card a row; a column of whole numbers beside the metadata is text: an id, a year, a topic."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     refuse_pointer(path)
     try:
-        rows = pq.read_table(path).to_pylist()
-    except (OSError, ValueError) as error:
+        table = pq.read_table(path)
+        rows = table.to_pylist(maps_as_pydicts="strict")
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise InputError([Problem(path.name, 0, f"is not a readable Parquet file ({error})")]) from None
-    records = []
-    for number, row in enumerate(rows, start=1):
-        given = {k: v for k, v in row.items() if v is not None and not k.startswith("__index_level_")}
-        content: dict[str, JsonValue] = {k: v.isoformat() if isinstance(v, dt.date) else v for k, v in given.items()}
-        metadata = content.get("metadata")
-        if isinstance(metadata, dict):
-            # A Parquet struct gives every row every key; what is null in this row was never there.
-            content["metadata"] = {k: v for k, v in metadata.items() if v is not None}
-        records.append(_unfold(Record(path.name, number, clean(content))))
-    return records, []
+    names = [name for name in table.column_names if not name.startswith("__index_level_")]
+    gaps = [name for name in names if not name.startswith("metadata") and pa.types.is_floating(table.schema.field(name).type)]
+    if gaps:
+        sentence = f"column '{gaps[0]}' holds floating-point numbers, as one of whole numbers does once a value is missing"
+        raise InputError([Problem(path.name, 0, f"{sentence}; write it as text")])
+    try:
+        records = [
+            Record(path.name, number, clean({name: _plain(row[name], name.startswith("metadata")) for name in names}))
+            for number, row in enumerate(rows, start=1)
+        ]
+    except ValueError as error:
+        raise InputError([Problem(path.name, 0, f"holds a value that cannot be taken ({error})")]) from None
+    return [_unfold(record) for record in records], []
+
+
+def _plain(value: JsonValue | dt.date, numbers: bool) -> JsonValue:
+    """A value of Parquet as JSON has it: a date as text, and a whole number too unless `numbers` are kept."""
+    if isinstance(value, dict):
+        return {name: _plain(item, numbers) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, numbers) for item in value]
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and not numbers else value
 
 
 @reader(".md", ".txt", document=True)
@@ -142,33 +158,15 @@ def read_document(path: Path, root: Path) -> Reading:
     """A Markdown or text file: front matter gives fields, the path gives the id, the first heading the title."""
     name = path.relative_to(root).as_posix()
     text = read_text(path, name)
-    fields, text = _front_matter(name, text)
+    fields, text = read_front_matter(name, text)
     heading = next((line.lstrip("#").strip() for line in text.split("\n") if line.startswith("#")), "")
     defaults = {"id": name.rsplit(".", 1)[0], "title": heading}
     return [Record(name, 1, clean({**defaults, **fields, "text": text.strip()}))], []
 
 
-def _front_matter(name: str, text: str) -> tuple[Mapping[str, JsonValue], str]:
-    """The fields between two rules at the beginning of a text, and the rest of it; raises `InputError`."""
-    front = _FRONT_MATTER.match(text)
-    if not front:
-        return {}, text
-    import yaml
-
-    try:
-        # The base loader reads every scalar as the text it is: 00123, NA and 1e5 stay what they are.
-        fields = yaml.load(front["head"], Loader=yaml.BaseLoader) or {}
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        sentence = f"has front matter that is not valid YAML ({getattr(error, 'problem', None) or 'unreadable'})"
-        raise InputError([Problem(name, mark.line + 2 if mark else 1, sentence)]) from None
-    # Anything else between two rules is text that begins with a thematic break.
-    return (fields, text[front.end() :]) if isinstance(fields, dict) else ({}, text)
-
-
 def _unfold(record: Record) -> Record:
     """A flat row as a card: `topics` split at semicolons, `metadata.x` columns gathered."""
-    content: dict[str, JsonValue] = {"text": ""}
+    content: dict[str, JsonValue] = {}
     metadata: dict[str, JsonValue] = {}
     for key, value in record.content.items():
         if key.startswith("metadata."):

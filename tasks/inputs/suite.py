@@ -14,12 +14,14 @@ from pydantic import JsonValue, ValidationError
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.gate.policy import policy_mistakes
 from kbgate.tasks.index.chunking import CHUNKERS
-from kbgate.tasks.records import clean, digest, problems_of, read_text
+from kbgate.tasks.records import DEEPEST, TOO_DEEP, clean, digest, problems_of, read_text
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, lanes_of
 from kbgate.tasks.settings import FILE, Suite
 
 EXTERNAL = "external"
 _LONGEST_NAME, _HASH = 63, 8
+_DOTTED = re.compile(rf"""(?:^|[\[{{,])[ \t]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{DEEPEST}}}""", re.MULTILINE)
+"""A key of more parts than there may be levels."""
 
 
 def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
@@ -39,11 +41,13 @@ def load_suite(folder: Path, floors: dict[str, float] | None = None) -> Suite:
         }
     else:
         try:
-            table = clean(tomllib.loads(read_text(folder / FILE)))
+            table = _read_table(folder / FILE)
             unknown = [key for key in ("folder", "given", "floors") if key in table]
             if unknown:
                 raise InputError([Problem(FILE, 0, f"unknown key '{unknown[0]}'")])
-        except tomllib.TOMLDecodeError as error:
+        except RecursionError:
+            raise InputError([Problem(FILE, 0, f"is not valid TOML: {TOO_DEEP}")]) from None
+        except ValueError as error:  # tomllib's own, a number of thousands of digits, a day that no month has
             raise InputError([Problem(FILE, 0, f"is not valid TOML: {error}")]) from None
     try:
         suite = Suite.model_validate({**table, "folder": folder, "given": given, "floors": floors or {}})
@@ -66,6 +70,15 @@ def _name_of(folder: str) -> str:
 MARKS = (FILE, "baseline.json", "queries.jsonl")
 """Files by which a folder is known as a suite: its settings, what was accepted, or questions in BEIR form."""
 _NOT_LOOKED_INTO = {"node_modules", "__pycache__", "venv", "site-packages"}
+
+
+def _read_table(path: Path) -> dict[str, JsonValue]:
+    """A TOML file as it stands; raises ValueError and RecursionError."""
+    text = read_text(path)
+    if _DOTTED.search(text):  # tomllib takes time by the square of a key's parts
+        raise ValueError(TOO_DEEP)
+    table: dict[str, JsonValue] = clean(tomllib.loads(text))
+    return table
 
 
 def find_suites(folder: Path) -> list[str]:

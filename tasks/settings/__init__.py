@@ -34,12 +34,13 @@ from kbgate.tasks.settings.sections import (
     Production,
     Retrieval,
     Section,
+    is_storable,
 )
 
 __all__ = [
     "ALWAYS", "DEFAULT_GATES", "DEFAULT_MODEL", "FILE", "GATED_COUNTS", "Acceptance", "Allow", "BaselineSettings",
     "Calibrated", "Chunking", "Embedding", "Gate", "GateLevel", "IndexSettings", "Kb", "Production", "Retrieval", "Section",
-    "Slice", "Suite",
+    "Slice", "Suite", "is_storable",
 ]  # fmt: skip
 
 FILE = "suite.toml"
@@ -106,7 +107,7 @@ class Suite(Section):
     @field_validator("kb")
     @classmethod
     def _filterable_can_be_stored(cls, kb: Kb) -> Kb:
-        odd = [name for name in kb.filterable if name.startswith(("_", "chroma:"))]
+        odd = [name for name in kb.filterable if not is_storable(name)]
         if odd:
             raise ValueError(f"filterable: '{odd[0]}' is a name the store keeps for itself")
         return kb

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
+from kbgate.tasks.characters import is_blank
+
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -16,6 +18,15 @@ EVERYTHING = ("**",)
 """The globs of [kb] include that choose every file."""
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+_STORE_KEEPS = ("_", "chroma:", "$", "#")
+"""How names of fields begin that the store, or we in it, have use for."""
+
+
+def is_storable(name: str) -> bool:
+    """Whether the store takes a metadata field of this name."""
+    return not is_blank(name) and not name.startswith(_STORE_KEEPS)
 
 
 class Section(BaseModel):

@@ -161,3 +161,17 @@ def test_the_clock_is_whole_seconds_of_utc() -> None:
     before, now, after = dt.datetime.now(dt.UTC), door.now(), dt.datetime.now(dt.UTC)
     assert before - dt.timedelta(seconds=1) < now <= after
     assert (now.microsecond, now.utcoffset()) == (0, dt.timedelta())
+
+
+# ------------------------------------------------------------------ the step summary
+
+
+@pytest.mark.parametrize("place", ["missing/summary.md", "."])
+def test_a_step_summary_that_cannot_be_written_takes_no_verdict(
+    faq: Path, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", place)
+    result = pull_request.run(str(faq), "main")
+    assert result.exit_code == 0
+    assert f"the step summary {place} cannot be written" in capsys.readouterr().err
+    assert (result.deciding.folder / "comment.md").exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.records import (
@@ -14,6 +15,7 @@ from kbgate.tasks.records import (
     clean,
     digest,
     parse_json,
+    problems_of,
     read_jsonl,
     read_table,
     replacing,
@@ -170,3 +172,20 @@ def test_a_folder_is_left_alone_where_it_cannot_be_opened(tmp_path: Path, monkey
         windows.setattr(os, "name", "nt")
         windows.setattr(os, "open", refuse)
         sync_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999", '{"a": [-1e400]}', "[" * 101 + "]" * 101, "[" * 100_000, '{"a\\u0001": 1, "a\\u0002": 2}']
+)
+def test_json_that_nobody_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"too large|too deeply|there twice"):
+        parse_json(text)
+
+
+def test_a_wrong_value_is_repeated_up_to_a_length() -> None:
+    class Row(BaseModel):
+        id: int
+
+    with pytest.raises(ValidationError) as caught:
+        Row.model_validate({"id": "x" * 10_000})
+    assert len(str(next(iter(problems_of(caught.value, "f", 1, Row))))) < 400

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kbgate.tasks.results import Compared, Comparison
-from kbgate.tasks.tables import Figure
+from kbgate.tasks.tables import Figure, Hits
 from tests.conftest import edit_lines, last_verdict
 from tests.exams import Desk, filler
 
@@ -117,3 +117,31 @@ def test_lanes_are_compared_only_over_the_same_cases(medication: Path, kbgate: C
     edit_lines(medication / "golden.jsonl", lambda c: {**c, "query": "?!"} if c["id"] == "n-bike" else c)
     assert kbgate("evaluate", medication) == 0
     assert dense() == [None]
+
+
+@pytest.mark.parametrize(
+    "hits",
+    [
+        [("c1", 0.9), ("c1", 0.8), ("c0", 0.7)], [("c0", 0.9), ("c0", 0.8)],
+        [("c1", 0.9), ("c0", 0.9), ("c1", 0.95), ("c2", 0.1)],
+    ],
+)  # fmt: skip
+def test_an_id_that_comes_twice_counts_at_its_first_place(desk: Desk, hits: list[tuple[str, float]]) -> None:
+    desk.case("a")
+    first = {name: score for name, score in reversed(hits)}
+    once = sorted(first.items(), key=lambda pair: hits.index(pair))
+    given, wanted = desk.exam({"a": Hits.of(hits)}).scores, desk.exam({"a": Hits.of(once)}).scores
+    assert given.of("exact").of_case("a") == wanted.of("exact").of_case("a")
+    assert given.placements == wanted.placements
+
+
+@pytest.mark.parametrize("similar", [{}, {"a": 0.995}])
+def test_a_limit_that_nothing_reaches_is_judged(desk: Desk, similar: dict[str, float]) -> None:
+    for name in "ab":
+        desk.case(name)
+    desk.case("n", kind="no_match")
+    desk.accept({"a": HIT, "b": HIT, "n": HIT})
+    desk.retrieval = 'method = "exact"\nmin_similarity = 0.99\n'
+    exam = desk.exam({name: Hits.of([("c0", similar[name])] if name in similar else []) for name in "abn"})
+    assert figure(exam.comparison, "false_refusal").current == 1 - len(similar) / 2
+    assert {"a", "b"} - set(similar) == {name for name, kind in changes(exam.comparison).items() if kind == "newly_failing"}

@@ -684,6 +684,20 @@ def became_a_merge(card: Path) -> None:
     card.write_text("<<<<<<< HEAD\nc0\n=======\nc1\n>>>>>>> theirs\n")
 
 
+def says_a_billion_values(card: Path) -> None:
+    aliases = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]\n" for n in range(10))
+    card.write_text(f"---\n{aliases}---\nc0\n")
+
+
+def is_nested_without_end(card: Path) -> None:
+    card.write_text(f"---\na: {'[' * 50_000}\n---\nc0\n")
+
+
+def alike_to_the_eye(desk: Desk, answers: Answers) -> Verdict:
+    desk.cards.append({"id": "c\u20600", "text": "another text"})
+    return desk.judge(answers)
+
+
 WAYS: dict[str, tuple[Way, str]] = {
     "identical runs": (lambda d, a: d.judge(a), "PASS"),
     "one question raised": (lambda d, a: d.judge(a | {"q005": "raised"}), "BLOCK"),
@@ -838,6 +852,10 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a gold that became binary": (lambda d, a: of_documents(d, a, became_binary), "BLOCK"),
     "a gold that [kb] excludes": (lambda d, a: of_documents(d, a, kb='exclude = ["c0.md"]'), "BLOCK"),
     "a slip of the pen in [kb] exclude": (lambda d, a: of_documents(d, a, kb='exclude = ["drfts/**"]'), "InputError"),
+    "a gold whose front matter says a billion values": (lambda d, a: of_documents(d, a, says_a_billion_values), "InputError"),
+    "a gold whose front matter is nested without end": (lambda d, a: of_documents(d, a, is_nested_without_end), "InputError"),
+    "a gold of characters that nobody sees": (lambda d, a: texts(d, a, "twelve days", "\u200b\u2060" * 9), "BLOCK"),
+    "a card whose id is a gold's to the eye": (alike_to_the_eye, "InputError"),
     "a pointer in the place of a gold": (lambda d, a: of_documents(d, a, became_a_pointer), "InputError"),
     "both sides of a merge in a gold": (lambda d, a: of_documents(d, a, became_a_merge), "InputError"),
     "a baseline older than allowed": (lambda d, a: (setattr(d, "today", dt.date(2026, 12, 1)), d.judge(a))[1], "WARN"),

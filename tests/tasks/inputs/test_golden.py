@@ -164,3 +164,13 @@ def test_the_fast_subset_is_stable_stratified_and_keeps_canaries(tmp_path: Path)
     assert set(select_fast({name: golden[name] for name in shuffled}, 30, None)) == set(fast)
     assert len(select_fast(golden, 500, None)) == len(golden)
     assert set(select_fast(golden, 1, None)) == {"golden-en-0", "golden-es-0"}
+
+
+def test_what_nobody_sees_asks_nothing_and_names_no_second_case(tmp_path: Path) -> None:
+    gold = {"must_cite_one_of": ["a"]}
+    golden = load(tmp_path, case(query="\u200b\u2060", **gold), case(id="a", **gold), case(id="a\u200d", **gold))
+    assert list(golden.cases) == ["a"]
+    assert [str(problem) for problem in golden.problems] == [
+        "golden.jsonl:1: query: is empty (found '<U+200B><U+2060>')",
+        "golden.jsonl:3: id 'a<U+200D>' is to the eye the same as 'a' of golden.jsonl:2",
+    ]

@@ -175,3 +175,26 @@ def test_a_server_is_a_server(tmp_path: Path, url: str) -> None:
 )
 def test_no_mistake_tells_a_secret_that_a_url_holds(tmp_path: Path, toml: str) -> None:
     assert HIDDEN not in mistakes(tmp_path, 'name = "x"\n' + toml.format(HIDDEN))
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("x = " + "[" * 100_000, "nested too deeply"), ("x = " + "[" * 200 + "]" * 200, "nested too deeply"),
+        ("x = " + "{a = " * 20_000, "nested too deeply"), ("a." * 100_000 + "b = 1", "nested too deeply"),
+        ("[" + '"a" . ' * 100_000 + "b]", "nested too deeply"), ("top_k = " + "9" * 5_000, "is not valid TOML"),
+        ("as_of = 2026-02-30", "is not valid TOML"), ("as_of = 2026-05-31T25:61:00", "is not valid TOML"),
+        ("as_of = 12:00:00", "as_of"), ('as_of = "soon"', "as_of"), ("pass_mark = nan", "pass_mark"),
+        ("pass_mark = 1e999", "pass_mark"),
+    ],
+    ids=lambda text: text[:24],
+)  # fmt: skip
+def test_a_file_that_no_parser_should_follow_is_bad_input(tmp_path: Path, toml: str, said: str) -> None:
+    assert said in mistakes(tmp_path, f'{toml}\nname = "faq"\n')
+
+
+def test_a_reason_may_have_many_full_stops(tmp_path: Path) -> None:
+    reason = "e.g. " * 60 + "a.b.c.d"
+    allow = f'[[allow]]\ncase = "c"\ncheck = "newly_failing"\nuntil = 2099-01-01\nreason = "{reason}"\n'
+    (tmp_path / "suite.toml").write_text(f'name = "faq"\n{allow}')
+    assert load_suite(tmp_path).allowances[0].reason == reason

@@ -18,13 +18,13 @@ eval: install ## evaluate the bundled suite and print its verdict
 lint: $(VENV)/.test ## ruff's rules and format, and mypy's types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-test: lint ## lint, types, tests and what they cover (at most 4 minutes on 2 cores)
+test: lint ## lint, types, tests and what they cover (about 8 minutes on 2 cores)
 	$(BIN)/pytest -n 2 --dist worksteal --lines
 
-test-all: $(VENV)/.test ## what make test leaves out as slow: public collections, servers (at most 30 minutes)
+test-all: $(VENV)/.test ## what make test leaves out as slow: public collections, servers (about 25 minutes)
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
-mutants: $(VENV)/.mutants ## is there a line that could be wrong and no test would say so? (about 15 minutes; SEED=0)
+mutants: $(VENV)/.mutants ## is there a line that could be wrong and no test would say so? (an hour; SEED=0)
 	$(BIN)/python -m tests.mutants --seed $(or $(SEED),0)
 
 benchmarks: $(VENV)/.test ## measured ratios behind the README's figures

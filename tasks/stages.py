@@ -77,9 +77,12 @@ def _as_task_run(task: Task[P, R], args: tuple[object, ...], kwargs: dict[str, o
     return run(*map(opaque, args), wait_for=made_of, **{name: opaque(value) for name, value in kwargs.items()})
 
 
-def _made_of(value: object) -> list[object]:
-    """The fields of a record."""
-    return [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
+def _made_of(value: object, depth: int = 2) -> list[object]:
+    """The fields of a record, and of records among them: an exam is told its causes after it was scored."""
+    if not depth or not is_dataclass(value):
+        return []
+    parts = [getattr(value, field.name) for field in fields(value)]
+    return parts + [inner for part in parts for inner in _made_of(part, depth - 1)]
 
 
 def _is_infrastructure(_task: Task[P, R], _run: TaskRun, state: State[R]) -> bool:

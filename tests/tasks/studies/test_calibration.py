@@ -94,12 +94,12 @@ def test_so_it_does_on_the_bundled_suite(deviation: float, tolerance: float, hom
     exam, draw = bundled(home, tolerance), np.random.default_rng(5)
     canaries = frozenset(name for name, case in exam.asked.items() if case.canary)
     stated = false_alarms(exam.suite, exam.scores.of(exam.run.method), {}, deviation, canaries)
-    nights = [blocking(exam, lambda values: draw.normal(0, deviation, len(values))) for _ in range(100)]
+    nights = [blocking(exam, lambda values: draw.normal(0, deviation, len(values))) for _ in range(50)]
     for check, rate in stated.items():
         blocked = sum(
             {"any": bool(checks), "contract@5": "limits.contract" in checks}.get(check, check in checks) for checks in nights
         )
-        assert blocked / 100 == pytest.approx(rate, abs=0.02 + 2 * (rate * (1 - rate) / 100) ** 0.5), check
+        assert blocked / 50 == pytest.approx(rate, abs=0.02 + 2 * (rate * (1 - rate) / 50) ** 0.5), check
 
 
 @pytest.mark.parametrize(("clusters", "check"), [(216, "contract@3"), (50, "contract@3"), (216, "newly_failing"), (50, "any")])

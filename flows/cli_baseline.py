@@ -26,7 +26,7 @@ def update(
         bool, typer.Option("--accept-regression", help="Accept a blocked run knowingly; needs a reason.")
     ] = False,
     anchor: Annotated[
-        bool, typer.Option("--anchor", help="Later baselines may fall from here by twice a tolerance, all together.")
+        bool, typer.Option("--anchor", help="Later baselines may drop from here by twice a tolerance, all together.")
     ] = False,
     accept: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""`kbgate explain | drill | inspect | import-labels`: why did it fall, what would nobody notice, and what is in doubt?"""
+"""`kbgate explain | drill | inspect | import-labels`: why did it drop, what would nobody notice, and what is in doubt?"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def calibrate(
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Examinations of the same beside the first.")] = 3,
     write: Annotated[bool, typer.Option("--write", help="Write calibration.json into the suite's folder.")] = False,
 ) -> int:
-    """Say what a verdict of this suite is worth: its noise, its false alarms, the falls it can see; proposes limits."""
+    """Say what a verdict of this suite is worth: its noise, its false alarms, the drops it can see; proposes limits."""
     from kbgate.tasks import exam, stages
     from kbgate.tasks.clock import Clock
     from kbgate.tasks.identity import identity_of

@@ -21,10 +21,10 @@ from kbgate.tasks.tables import EPSILON
 
 
 def refuse_creep(evaluation: Evaluation, anchor: bool, accept_regression: bool) -> None:
-    """Raise `Refused` where small falls add up: beyond twice a tolerance since the last baseline accepted with --anchor.
+    """Raise `Refused` where small drops add up: beyond twice a tolerance since the last baseline accepted with --anchor.
 
     `anchor`, `accept_regression`: what the person who accepts says. A figure the anchor does not hold (its gate is newer,
-    or k is another) needs a new anchor: what cannot be added up must not be taken for no fall.
+    or k is another) needs a new anchor: what cannot be added up must not be taken for no drop.
     """
     exam = evaluation.exam
     if exam.baseline is None or (anchor and accept_regression):
@@ -36,13 +36,13 @@ def refuse_creep(evaluation: Evaluation, anchor: bool, accept_regression: bool) 
         since = exam.comparison.figure(exam.run.method, figure).since_anchor
         if since is None:
             if not anchor:
-                raise Refused(f"the anchor holds no {name} to add up falls from; make this run the anchor, knowingly: --anchor")
+                raise Refused(f"the anchor holds no {name} to add up drops from; make this run the anchor, knowingly: --anchor")
             continue
         drop = -since if part_of(figure).higher_is_better else since
         if drop > 2 * gate.tolerance + EPSILON:
             raise Refused(
                 f"{name} is {drop:.3f} worse than the anchor, twice its tolerance of {gate.tolerance:g} is allowed: small "
-                "falls add up; to begin anew from here, knowingly: --anchor --accept-regression"
+                "drops add up; to begin anew from here, knowingly: --anchor --accept-regression"
             )
 
 

@@ -114,7 +114,7 @@ def _worse(part: Part, gate: Gate, tolerance: float, row: Compared, adjusted: fl
         elif beyond:
             yield unsure(gate.level), f"{change}, and chance alone could do it (p = {adjusted:.4f})"
         elif row.visible is not None and row.visible > tolerance + EPSILON:
-            sentence = f"{row.figure}: only a fall beyond {row.visible:.3f} would show; the tolerance is {tolerance:g}"
+            sentence = f"{row.figure}: only a drop beyond {row.visible:.3f} would show; the tolerance is {tolerance:g}"
             yield unsure(gate.level), sentence
     elif beyond:
         yield Level(gate.level), change

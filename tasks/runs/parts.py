@@ -130,9 +130,9 @@ class FigurePart(Part):
     """95 % interval of the delta, of current where none is compared."""
     high: Number | None
     p: Number | None
-    """One-sided, of a fall no larger than the tolerance."""
+    """One-sided, of a drop no larger than the tolerance."""
     visible: Number | None
-    """The smallest fall so many clusters would have shown."""
+    """The smallest drop so many clusters would have shown."""
     n: Count
     clusters: Count | None
     wins: Count | None

@@ -87,7 +87,7 @@ def test_where_git_does_not_answer_nothing_is_begun(desk: Desk) -> None:
 NEAR = filler("c1", "c2", "c3", "c0")
 NAMES = [f"q{n:02d}" for n in range(20)]
 ALL: Rankings = dict.fromkeys(NAMES, HIT)
-CREEP = "small falls add up"
+CREEP = "small drops add up"
 
 
 @pytest.fixture

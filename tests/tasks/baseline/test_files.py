@@ -198,7 +198,7 @@ def test_what_could_not_be_compared_is_accepted_knowingly_or_not_at_all(desk: De
     desk.settings = "top_k = 2\nk_values = [1, 3]\n"
     with pytest.raises(Refused, match="top_k was 3 in the baseline and is 2 now"):
         desk.accept(rankings)
-    with pytest.raises(Refused, match="the anchor holds no contract to add up falls from"):
+    with pytest.raises(Refused, match="the anchor holds no contract to add up drops from"):
         desk.accept(rankings, accept_regression=True)
     accepted = desk.accept(rankings, accept_regression=True, anchor=True)
     assert accepted.summary.accepted.in_spite_of == ["top_k was 3 in the baseline and is 2 now"]
@@ -294,9 +294,9 @@ def test_ten_small_falls_do_not_become_a_big_one(desk: Desk) -> None:
         if step == 3:  # 2 of 60 are 0.033; 3 are 0.050, beyond 0.040
             break
         desk.accept(small_fall(rankings, step))
-    with pytest.raises(Refused, match="small falls add up"):
+    with pytest.raises(Refused, match="small drops add up"):
         desk.accept(small_fall(rankings, 3))
-    with pytest.raises(Refused, match="small falls add up"):
+    with pytest.raises(Refused, match="small drops add up"):
         desk.accept(small_fall(rankings, 3), anchor=True)
     anew = desk.accept(small_fall(rankings, 3), anchor=True, accept_regression=True)
     assert scores_at_the_anchor(anew.cases["q00"]) == {"contract@3": 0.0}
@@ -320,7 +320,7 @@ def test_a_tolerance_the_anchor_does_not_know_needs_an_anchor(desk: Desk) -> Non
     rankings = three(desk)
     desk.accept(rankings)
     desk.gates += "\nmrr = {tolerance = 0.1}"
-    with pytest.raises(Refused, match="the anchor holds no mrr to add up falls from"):
+    with pytest.raises(Refused, match="the anchor holds no mrr to add up drops from"):
         desk.accept(rankings)
     assert scores_at_the_anchor(desk.accept(rankings, anchor=True).cases["a"]) == {"contract@3": 1.0, "mrr@3": 1.0}
     desk.accept(rankings)

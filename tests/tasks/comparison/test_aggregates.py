@@ -126,7 +126,7 @@ def test_what_an_older_version_of_it_made_is_no_damage_and_is_made_anew(asked: D
     row = asked.exam(answers).comparison.figure("exact", AUROC)
     assert (row.current, row.baseline, row.delta, row.since_anchor) == (1.0, 1.0, 0.0, None)
     assert asked.judge(answers).name == VerdictName.PASS
-    with pytest.raises(Refused, match="the anchor holds no auroc to add up falls from"):
+    with pytest.raises(Refused, match="the anchor holds no auroc to add up drops from"):
         asked.accept(answers)
     asked.gates = DEFAULT
     anew = asked.accept(answers).summary

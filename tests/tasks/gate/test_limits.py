@@ -166,7 +166,7 @@ def test_a_tolerance_smaller_than_what_would_show_is_underpowered(desk: Desk) ->
     """Of 40 cases at least 16.5 points must go before the test calls it a fall."""
     verdict = significant(desk, 0.02, 0)
     assert (verdict.name, verdict.code) == ("INCONCLUSIVE", "underpowered")
-    assert verdict.reasons[0].sentence.startswith("contract@3: only a fall beyond 0.16")
+    assert verdict.reasons[0].sentence.startswith("contract@3: only a drop beyond 0.16")
     assert verdict.reasons[0].sentence.endswith(" would show; the tolerance is 0.02, n = 40")
 
 

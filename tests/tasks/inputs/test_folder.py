@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from kbgate.tasks.domain import KnowledgeBase
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.inputs.cards import load_cards
-from kbgate.tasks.inputs.folder import OF_A_RUN, told
+from kbgate.tasks.inputs.folder import OF_A_RUN, Listing, told
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.runs.runfiles import OTHERS
 from kbgate.tasks.settings import Kb, Suite
@@ -159,8 +160,9 @@ def nobody() -> object:
 
 
 def open_to_all(folder: Path) -> None:
+    shared = Path(tempfile.gettempdir())
     for place in (folder, *folder.parents):
-        if place.owner() == "root" and place.is_relative_to(Path("/tmp")) and place != Path("/tmp"):
+        if place.owner() == "root" and place.is_relative_to(shared) and place != shared:
             place.chmod(0o755)
 
 
@@ -179,8 +181,8 @@ def test_a_file_that_vanishes_while_the_folder_is_read_is_told(folder: Path, mon
 
     listed = readers.list_folder
 
-    def list_and_lose(*given: object) -> object:
-        listing = listed(*given)  # type: ignore[arg-type]
+    def list_and_lose(root: Path, kb: Kb, suffixes: Collection[str], own: Collection[str] = ()) -> Listing:
+        listing = listed(root, kb, suffixes, own)
         (folder / "b.txt").unlink()
         return listing
 

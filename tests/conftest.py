@@ -67,7 +67,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for runs, vectors and history of the session, so that each text is embedded once.
 
     Where several processes share the tests each has a home of its own, and all have one cache of vectors: the first one
-    embeds the bundled suite while the others wait.
+    embeds the bundled suite while the others wait, and then take its word for what the model gave.
     """
     folder = tmp_path_factory.mktemp("kbgate-home")
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -75,16 +75,38 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shared.mkdir(exist_ok=True)
         (folder / "vectors").symlink_to(shared)
         with FileLock(shared / ".lock"):
-            _embed_the_bundled_suite(folder)
+            if not list(shared.rglob("*.arrow")):
+                import torch
+
+                torch.set_num_threads(os.cpu_count() or 1)  # the others only wait
+                _embed_the_bundled_suite(folder)
+                torch.set_num_threads(1)
+            else:
+                _embed_the_bundled_suite(folder)
     return folder
 
 
 def _embed_the_bundled_suite(home: Path) -> None:
+    """Embed what is not in the cache, and have this process remember it all as given by the model.
+
+    A process that finds vectors it did not make has the model give a sample of them again, in each exam.
+    """
+    import numpy as np
+
     from kbgate.tasks import exam
+    from kbgate.tasks.index import embedding
+    from kbgate.tasks.index.vectors import key_of
     from kbgate.tasks.inputs.suite import load_suite
 
     inputs = exam.load(load_suite(MEDICATION), home)
-    exam.embed(inputs, exam.prepare(inputs, home), inputs.golden.cases, home)
+    material = exam.prepare(inputs, home)
+    assert material.model
+    exam.embed(inputs, material, inputs.golden.cases, home)
+    prefixes = inputs.suite.embedding
+    keys = [key_of(prefixes.passage_prefix, text) for text in material.rows.texts]
+    keys += [key_of(prefixes.query_prefix, case.query) for case in inputs.golden.cases.values()]
+    given = np.concatenate([material.vectors, [material.questions[case] for case in inputs.golden.cases]])
+    embedding._remember(material.model, keys, given)
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +117,8 @@ def _home_is_ours(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 NAMED = {
     "pressure-feel-fine", "sugar-pill-diarrhea", "f-hiv-why-daily", "n-bike", "cholesterol-worth", "quit-mood-pill",
     "brain-zaps", "syrup-spoon", "seizure-skipped", "lamictal-week", "tb-orange", "powder-breath", "ev-two-clues",
-    "c-fit-pill", "f-gold-miss",
+    "c-fit-pill", "f-gold-miss", "pill-two-forgotten", "half-syringe", "f-lang-en-spoon", "antibiotic-leftover.pt",
+    "home-cuff-count", "pressure-feel-fine.es",
 }  # fmt: skip
 """The bundled suite's cases that tests speak of by name."""
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import MEDICATION, last_verdict, run_named, write_lines
 
 POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
@@ -67,12 +69,14 @@ def test_what_is_blocked_is_blocked() -> None:
     assert "tomllib" in done.stderr
 
 
+@pytest.mark.slow
 def test_suites_are_checked_and_baselines_read_without_what_makes_vectors() -> None:
     done = without(MAKES_VECTORS, ["check", MEDICATION], ["metrics"], ["baseline", "show", MEDICATION])
     assert "exit [0, 0, 0]" in done.stdout, done.stderr
     assert "76 cards, 289 cases; nothing to mend" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_verdict_is_verified_and_gates_without_what_makes_vectors(
     medication: Path, kbgate: Callable[..., int], home: Path
 ) -> None:
@@ -84,6 +88,7 @@ def test_a_verdict_is_verified_and_gates_without_what_makes_vectors(
     assert "exit [0, 0]" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_suite_that_ranks_by_words_is_evaluated_without_what_makes_vectors(tmp_path: Path, home: Path) -> None:
     suite = tmp_path / "words"
     suite.mkdir()

@@ -200,6 +200,7 @@ def test_bad_cards_are_refused_or_rejected_as_the_suite_says(medication: Path, k
     assert "cards.jsonl:77: 'text' is missing" in last_verdict(home)["reasons"][0]["sentence"]
 
 
+@pytest.mark.slow
 def test_the_installed_command_carries_its_exit_codes(medication: Path, home: Path) -> None:
     command = Path(sys.executable).parent / "kbgate"
     environment = {**os.environ, "KBGATE_HOME": str(home)}

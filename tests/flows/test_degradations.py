@@ -64,11 +64,11 @@ def make_untrained(folder: Path) -> None:
     save_file(noise, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-FAST = (drop_titles, cut_passages, drop_every_20th, no_lexical_lane)
+FAST = (drop_titles, drop_every_20th, no_lexical_lane)
 
 
 @pytest.mark.parametrize(
-    "spoil", [*FAST, *(pytest.param(spoil, marks=pytest.mark.slow) for spoil in (small_chunks, untrained_model))]
+    "spoil", [*FAST, *(pytest.param(spoil, marks=pytest.mark.slow) for spoil in (cut_passages, small_chunks, untrained_model))]
 )
 def test_a_degradation_is_blocked_and_told(spoil: Callable[[Path], None], medication: Path, kbgate: CLI, home: Path) -> None:
     spoil(medication)

@@ -43,7 +43,7 @@ def test_a_method_with_scores_of_its_own_kind(school: School) -> None:
     assert school.run("calibrate", "--repeats", "1") == 0
 
 
-@pytest.mark.parametrize("lanes", [("exact", "bm25"), ("titles", "bm25")])
+@pytest.mark.parametrize("lanes", [pytest.param(("exact", "bm25"), marks=pytest.mark.slow), ("titles", "bm25")])
 def test_a_method_that_fuses_others(lanes: tuple[str, ...], school: School) -> None:
     bring_titles()
 

@@ -192,6 +192,7 @@ def blocks() -> int:
     return sum(line.count for line in tracemalloc.take_snapshot().statistics("filename"))
 
 
+@pytest.mark.slow
 def test_a_run_is_columns_while_it_is_built_written_and_scored(tmp_path: Path) -> None:
     """400,000 hits. Measured in MB: the run 7.7, held and at its peak; 44.5 more while it is written, 6.6 while it is scored.
 

@@ -87,6 +87,7 @@ def test_the_batch_size_moves_no_vector_that_matters(tmp_path: Path) -> None:
     assert np.abs(one - many).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_warm_run_imports_neither_torch_nor_prefect(home: Path, medication: Path) -> None:
     code = f"""
 import sys

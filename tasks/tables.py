@@ -162,13 +162,11 @@ class LaneScores:
     defined: Mask
 
     @classmethod
-    def of_rows(cls, figures: Sequence[Figure], rows: Mapping[str, Mapping[Figure, float]]) -> LaneScores:
-        """From the defined figures of each case."""
-        places = {figure: place for place, figure in enumerate(figures)}
-        values, defined = np.full((len(rows), len(figures)), np.nan), np.zeros((len(rows), len(figures)), bool)
-        for number, row in enumerate(rows.values()):
-            for figure, value in row.items():
-                values[number, places[figure]], defined[number, places[figure]] = value, True
+    def of_rows(cls, figures: Sequence[Figure], rows: Mapping[str, Sequence[float | None]]) -> LaneScores:
+        """From the values of each case, in the figures' order; None where one is not defined."""
+        shape = (len(rows), len(figures))
+        values = np.array([*rows.values()], dtype=float).reshape(shape)  # None becomes NaN
+        defined = np.array([[value is not None for value in row] for row in rows.values()], dtype=bool).reshape(shape)
         return cls(tuple(rows), tuple(figures), values, defined)
 
     def __getitem__(self, figure: Figure) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def score(suite: Suite, kb: KnowledgeBase, cases: Cases, run: Run, baseline: Bas
             if lane == run.method:
                 judged = dataclasses.replace(judged, accepted=_accepted(case, baseline))
                 placements[case.id] = judge.place(case, judged, run, (run.method, *method.lanes))
-            rows[case.id] = defined_figures(computed, judged)
+            rows[case.id] = [_rounded(compute(judged, k)) for _, compute, k in computed]
         scored[lane] = LaneScores.of_rows([figure for figure, _, _ in computed], rows)
     return Scores(scored, placements)
 
@@ -55,10 +55,8 @@ def computations(suite: Suite) -> list[Computation]:
     return [(figure_at(part, k), part.compute, k) for part in METRICS.values() for k in cuts_of(part, suite)]
 
 
-def defined_figures(computed: Sequence[Computation], judged: Judged) -> dict[Figure, float]:
-    """The defined figures of one judged case, to six decimals."""
-    values = ((figure, compute(judged, k)) for figure, compute, k in computed)
-    return {figure: round(value, DIGITS) for figure, value in values if value is not None}
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
 
 
 class Judge:

@@ -94,15 +94,14 @@ def interval_of_change(table: Clustered, spans: Floats) -> tuple[Floats, Floats]
     pairs = n / np.where(unit > 0, unit, 1.0)
     mean = sums.sum(axis=0) / n
     discordant = np.maximum(np.where(unit > 0, squares / np.maximum(unit, _TIE) ** 2, 0.0), np.abs(mean * pairs))
-    ends = []
-    for direction in (-1.0, 1.0):
-        near, far = np.zeros_like(mean), 1.0 + np.abs(mean)
-        for _ in range(_HALVINGS):
-            step = (near + far) / 2
-            inside = step**2 <= _Z**2 * _variance(mean + direction * step, pairs, discordant, mean * pairs)
-            near, far = np.where(inside, step, near), np.where(inside, far, step)
-        ends.append(scale * np.clip(mean + direction * far, -1.0, 1.0))
-    return ends[0], ends[1]
+    directions = np.array([[-1.0], [1.0]])
+    near, far = np.zeros((2, len(mean))), np.tile(1.0 + np.abs(mean), (2, 1))
+    for _ in range(_HALVINGS):
+        step = (near + far) / 2
+        inside = step**2 <= _Z**2 * _variance(mean + directions * step, pairs, discordant, mean * pairs)
+        near, far = np.where(inside, step, near), np.where(inside, far, step)
+    low, high = scale * np.clip(mean + directions * far, -1.0, 1.0)
+    return low, high
 
 
 def _variance(change: Floats, pairs: Floats, discordant: Floats, net: Floats) -> Floats:

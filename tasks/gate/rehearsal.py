@@ -38,7 +38,10 @@ class Gold(Enum):
 
 def can_close(exam: Exam) -> bool:
     """Whether some ranking of the exam's cases would make a line of [gates], [[slice]] or [acceptance] block."""
-    best, last, below = (_rankings(exam, place) for place in Gold)
+    eligible = _eligible(exam)
+    best, last, below = (
+        {name: _ranked(exam, case, eligible[name], place) for name, case in exam.asked.items()} for place in Gold
+    )
     if exam.baseline is not None and _closes(exam, exam.baseline, best, last, below):
         return True
     # A baseline in which all cases fail leaves nothing to lose: that is no fault of the policy, and must be left behind.
@@ -48,9 +51,10 @@ def can_close(exam: Exam) -> bool:
 def _closes(exam: Exam, accepted: Baseline, best: Rankings, last: Rankings, below: Rankings) -> bool:
     """Whether a line blocks one of the worst rankings, held against a baseline; the cheap question first, and often last."""
     checks = [check for check in CHECKS.values() if check.level == GATED]
+    at_best = _by_cases(exam, best, accepted)
     return (
-        _fires(checks, _by_cases(exam, best, accepted), _by_cases(exam, last, accepted))
-        or _fires(checks, _by_cases(exam, best, accepted), _by_cases(exam, below, accepted))
+        _fires(checks, at_best, _by_cases(exam, last, accepted))
+        or _fires(checks, at_best, _by_cases(exam, below, accepted))
         or _fires(checks, _in_full(exam, best, accepted), _in_full(exam, last, accepted))
     )
 
@@ -68,24 +72,25 @@ def _critical(check: Check, exam: Exam) -> Iterator[Reason]:
             yield reason
 
 
-def _rankings(exam: Exam, place: Gold) -> dict[str, list[str]]:
-    """A ranking of each case with its gold in this place, to the depth that is looked at."""
+def _eligible(exam: Exam) -> dict[str, list[str]]:
+    """The cards that each case's asker may find on the exam's day, the curated ones last."""
     fields = {card.id: store_fields(card, exam.suite.kb.filterable) for card in exam.kb.cards.values()}
     curated = {card.id for card in exam.kb.cards.values() if card.tier == "gold"}
     known: dict[str, list[str]] = {}
 
-    def eligible(case: Case) -> list[str]:
+    def of_case(case: Case) -> list[str]:
         where = both(valid_at(exam.clock.as_of), *(in_store_values(p) for p in (case.filter, case.entitled) if p is not None))
         key = canonical(where)
         if key not in known:
-            found = [card for card, of_card in fields.items() if matches(where, of_card)]
-            known[key] = sorted(found, key=lambda card: card in curated)
+            passing = [card for card, of_card in fields.items() if matches(where, of_card)]
+            known[key] = sorted(passing, key=lambda card: card in curated)
         return known[key]
 
-    return {name: _ranked(exam, case, eligible(case), place) for name, case in exam.asked.items()}
+    return {name: of_case(case) for name, case in exam.asked.items()}
 
 
 def _ranked(exam: Exam, case: Case, eligible: Sequence[str], place: Gold) -> list[str]:
+    """A ranking of a case with its gold in this place, to the depth that is looked at."""
     depth, method = exam.suite.retrieval.candidates, RETRIEVERS[exam.run.method]
     concepts = {exam.kb.cards[card].concept for card in case.grades if card in exam.kb.cards} - {""}
     family = {card for card in eligible if exam.kb.cards[card].concept in concepts} if concepts else set()
@@ -108,8 +113,8 @@ def _by_cases(exam: Exam, rankings: Rankings, accepted: Baseline) -> Exam:
     placements = {name: _placed(place, rankings[name]) for name, place in exam.scores.placements.items()}
     tops = {name: set(rankings[name][: exam.suite.top_k]) for name in placements}
     rows = {
-        name: {contract: round(sum(not group.isdisjoint(tops[name]) for group in place.groups) / len(place.groups), DIGITS)}
-        if place.groups else {}
+        name: [round(sum(not group.isdisjoint(tops[name]) for group in place.groups) / len(place.groups), DIGITS)]
+        if place.groups else [None]
         for name, place in placements.items()
     }  # fmt: skip
     scores = Scores({exam.run.method: LaneScores.of_rows([contract], rows)}, placements)

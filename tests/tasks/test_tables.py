@@ -107,7 +107,7 @@ RECALL, LEAKAGE = Figure("recall", 3), Figure("leakage")
 
 
 def a_lane() -> LaneScores:
-    return LaneScores.of_rows((RECALL, LEAKAGE), {"q1": {RECALL: 0.5}, "q2": {}, "q3": {RECALL: 0.0, LEAKAGE: 1.0}})
+    return LaneScores.of_rows((RECALL, LEAKAGE), {"q1": [0.5, None], "q2": [None, None], "q3": [0.0, 1.0]})
 
 
 def test_a_figure_that_is_not_defined_is_absent_and_never_0() -> None:
@@ -124,7 +124,7 @@ def test_what_a_lane_does_not_have_is_empty() -> None:
 
 
 def test_what_is_defined_and_no_number_is_told_from_what_is_not_defined() -> None:
-    scores = LaneScores.of_rows((RECALL, LEAKAGE), {"q1": {RECALL: math.nan}, "q2": {LEAKAGE: math.inf}, "q3": {RECALL: 1.0}})
+    scores = LaneScores.of_rows((RECALL, LEAKAGE), {"q1": [math.nan, None], "q2": [None, math.inf], "q3": [1.0, None]})
     assert list(scores.not_finite()) == [("q1", RECALL), ("q2", LEAKAGE)]
     assert list(a_lane().not_finite()) == []
 

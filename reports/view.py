@@ -83,7 +83,9 @@ def view(evaluation: Evaluation, document: VerdictDocument) -> View:
     figures = [row for row in document.figures if row.n]
     method = [row for row in figures if row.lane == document.method]
     at_k = [row for row in method if Figure.parse(row.metric).k in (None, top_k)]
-    limits = dict(_limits(evaluation))
+    limits: dict[str, str] = {}
+    for key, words in _limits(evaluation):
+        limits[key] = f"{limits[key]}, {words}" if key in limits else words
     whole = [row for row in method if not row.slice]
     first = {row.metric for row in at_k} | set(limits)
     headline = {f"contract@{top_k}", f"ndcg@{top_k}", f"hit@{top_k}"}
@@ -110,6 +112,11 @@ def _limits(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """What each gated figure may do, in words."""
     suite, floors = evaluation.exam.suite, dict(evaluation.exam.suite.floors)
     yield "leakage", "none, ever (critical)"
+    demands, k = suite.acceptance, suite.top_k
+    if demands is not None:
+        yield f"quality@{k}", f"≥ {demands.quality:g} ({demands.level})"
+        yield f"failing@{k}", f"≤ {demands.failing_share:g} ({demands.level})"
+        yield f"noisy@{k}", f"≤ {demands.noisy_share:g} ({demands.level if demands.calibrated else 'advisory'})"
     for name, gate in suite.gates.items():
         key = name if name in GATED_COUNTS else str(figure_of(name, suite))
         limits = (("tolerance", gate.tolerance), ("≥", gate.floor), ("≤", gate.ceiling))

@@ -131,6 +131,19 @@ def test_a_cell_is_one_short_line(text: str, shown: str) -> None:
     assert safe_text(text) == shown
 
 
+@pytest.mark.parametrize(("more", "level"), [("", "advisory"), ('calibrated = {run = "r", date = 2026-05-01}', "critical")])
+def test_what_acceptance_demands_stands_beside_its_figures(more: str, level: str, desk: Desk) -> None:
+    desk.settings += f"[acceptance]\nnoise = 0.7\n{more}\n"
+    desk.gates += "quality = {floor = 0.5}\n"
+    desk.case("a")
+    report = render(desk, {"a": HIT})
+    for figure, told in (
+        ("quality", "≥ 0.95 (critical), ≥ 0.5 (critical)"), ("failing", "≤ 0.05 (critical)"), ("noisy", f"≤ 0.05 ({level})")
+    ):  # fmt: skip
+        (row,) = (line for line in report.split("\n") if line.startswith(f"| {figure}@3 |"))
+        assert f"| {told} |" in row
+
+
 def test_a_gated_figure_without_a_cut_off_shows_its_limit(desk: Desk) -> None:
     desk.gates = "contract = {tolerance = 0.02}\nlatency_p50 = {ceiling = 50}\ngold_excluded = {ceiling = 0.1}"
     desk.case("a")

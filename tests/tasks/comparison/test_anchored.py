@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kbgate.tasks.comparison.anchored import worse
+from kbgate.tasks.metrics import METRICS
 from kbgate.tasks.tables import Figure
 from tests.exams import Desk, filler
 
@@ -59,6 +61,11 @@ def test_only_what_became_of_each_case_in_the_end_counts(steps: list[list[str]],
                 since = desk.exam(rankings).comparison.figure("exact", Figure("contract", 3)).since_anchor
                 assert since == pytest.approx(expected)
                 desk.accept(rankings, accept_regression=True)
+
+
+@pytest.mark.parametrize(("metric", "worst"), [("recall", 0.25), ("noise", 0.75)])
+def test_the_worse_of_two_values_is_by_which_way_is_up(metric: str, worst: float) -> None:
+    assert {worse(METRICS[metric], *pair) for pair in ((0.25, 0.75), (0.75, 0.25))} == {worst}
 
 
 def number(case: str) -> int:

@@ -143,6 +143,20 @@ def test_parts_by_filter_and_by_what_the_gold_is(desk: Desk) -> None:
     assert figure(found, part="filtered=yes")["delta"] == 0.0
 
 
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_case_is_filtered_where_its_question_or_its_asker_is(accepted: bool, desk: Desk) -> None:
+    """Read off the case where there is no baseline, and off the baseline's row where there is one."""
+    desk.cards[0]["domain"] = "travel"
+    desk.case("free")
+    desk.case("asks", filter={"domain": "travel"})
+    desk.case("may see", entitled={"domain": "travel"})
+    rankings = {"free": HIT, "asks": ["c0"], "may see": ["c0"]}
+    if accepted:
+        desk.accept(rankings)
+    comparison = desk.exam(rankings).comparison
+    assert {part: figure(comparison, part=f"filtered={part}")["n"] for part in ("yes", "no")} == {"yes": 2, "no": 1}
+
+
 @pytest.mark.parametrize(("now", "low", "high"), [("+++++-----", 0.237, 0.763), ("++++++++++", 0.722, 1.0)])
 def test_without_a_baseline_a_share_has_its_score_interval(now: str, low: float, high: float, desk: Desk) -> None:
     """Wilson's for 5 and for 10 of 10."""

@@ -206,6 +206,7 @@ def test_the_command_that_accepts_is_offered_only_where_more_was_won_than_lost(w
     better = {**worse, "q00": MISS, **{f"q{n:02d}": HIT for n in range(1, 1 + won)}}
     (sentence,) = said(desk.judge(better), "newly_failing")
     assert ("--accept-regression" in sentence) is offers
+    assert (f"{won} newly passing; if that is the better index, accept it with" in sentence) is offers
 
 
 # ---------------------------------------------------------------- fast

@@ -62,11 +62,11 @@ def method_figures(
     table = _paired_table(suite, scores.of(run.method), asked, then, ids)
     at_the_cut = _columns_of_slices(suite, table.figures)
     known = {
-        name: _accepted_labels(then[name]) if name in then else _labels(asked[name], scores.placements.get(name))
+        name: accepted_labels(then[name]) if name in then else labels_of(asked[name], scores.placements.get(name))
         for name in sorted(asked)
         if name in population or name in then
     }
-    known |= {row.id: _accepted_labels(row) for row in gone}
+    known |= {row.id: accepted_labels(row) for row in gone}
     for name, inside in _slices(known, {case: place for place, case in enumerate(ids)}):
         columns = at_the_cut if name else list(range(len(table.figures)))
         yield from _compared(suite, run.method, name, table.block(inside, columns))
@@ -131,7 +131,7 @@ def _slices(
                 yield f"{by}={value}", np.array(inside, dtype=np.intp)
 
 
-def _labels(case: Case, placement: Placement | None) -> dict[str, tuple[str, ...]]:
+def labels_of(case: Case, placement: Placement | None) -> dict[str, tuple[str, ...]]:
     """The slices a case stands in, by what they are cut by."""
     filtered = case.filter is not None or case.entitled is not None
     return {
@@ -146,7 +146,7 @@ def _labels(case: Case, placement: Placement | None) -> dict[str, tuple[str, ...
     }
 
 
-def _accepted_labels(row: BaselineCase) -> dict[str, tuple[str, ...]]:
+def accepted_labels(row: BaselineCase) -> dict[str, tuple[str, ...]]:
     """The slices a case stood in when it was accepted: moved to a larger one since, it would hide what its own one lost."""
     filtered = row.asked.filter is not None or row.asked.entitled is not None
     return {

@@ -1,8 +1,9 @@
 """What the gates in force would have seen: the smallest share of questions whose loss shows in four of five golden sets.
 
 Every critical line is a threshold on what clusters lose: cases that fail beyond a ceiling, a mean beyond a tolerance or below
-a floor, one canary. A question that is lost is lost with its translations, whole, and beyond the slack where there is a
-place beyond it. A [[slice]] that blocks may see less than is said here.
+a floor, of all cases or of a part, one canary. A question that is lost is lost with its translations, whole, and beyond the
+slack where there is a place beyond it. Whether the cause of a loss would be proven is not known before, so that [acceptance]
+may see less than is said here.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ FEW = 50
 _MOST_CLUSTERS = 2**17
 Values = Mapping[Figure, Mapping[str, float]]
 """By figure and case."""
+Parts = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""By case and what a [[slice]] cuts by: the parts it stands in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,15 @@ class Threshold:
     allowed: float
 
 
-def thresholds(suite: Suite, cases: Cases, values: Values, cards: int) -> list[Threshold]:
-    """The critical lines of [gates] that a lost answer of these cases could break, and the canaries.
+def figures_with_limits(suite: Suite) -> set[Figure]:
+    """The figures that a line of [gates], [[slice]] or [acceptance] may speak of, and the contract."""
+    named = [*(name for name in suite.gates if name not in GATED_COUNTS), *(rule.metric for rule in suite.slices)]
+    demanded = ("contract", "quality", "failing") if suite.acceptance else ("contract",)
+    return {figure_of(name, suite) for name in named} | {figure_at(METRICS[name], suite.top_k) for name in demanded}
+
+
+def thresholds(suite: Suite, cases: Cases, values: Values, parts: Parts, cards: int) -> list[Threshold]:
+    """The critical lines of [gates], [[slice]] and [acceptance] that a lost answer of these cases could break; the canaries.
 
     `values`: as they were accepted; `cards`: in the knowledge base, beyond which no gold can fall.
     """
@@ -51,6 +61,7 @@ def thresholds(suite: Suite, cases: Cases, values: Values, cards: int) -> list[T
     def summed(by_case: Mapping[str, float]) -> Floats:
         return np.bincount(number, [by_case.get(name, 0.0) for name in asked], len(places)).astype(float)
 
+    values = {figure: {case: of_case[case] for case in asked if case in of_case} for figure, of_case in values.items()}
     passing = {name: float(contracts[name] >= suite.pass_mark - EPSILON) for name in asked}
     found, gate = [], suite.gates["newly_failing"]
     if gate.level == "critical" and gate.ceiling is not None:
@@ -60,10 +71,13 @@ def thresholds(suite: Suite, cases: Cases, values: Values, cards: int) -> list[T
     for name, line in suite.gates.items():
         if name not in GATED_COUNTS and line.level == "critical":
             figure = figure_of(name, suite)
-            of_figure = {case: value for case, value in values.get(figure, {}).items() if case in asked}
-            found += [
-                Threshold(str(figure), summed(losses), allowed) for losses, allowed in _limits(part_of(figure), line, of_figure)
-            ]
+            limits = _limits(part_of(figure), line, values.get(figure, {}))
+            found += [Threshold(str(figure), summed(losses), allowed) for losses, allowed in limits]
+    for label, figure, line in _of_parts(suite, parts):
+        of_part = {case: value for case, value in values.get(figure, {}).items() if label[1] in parts[case][label[0]]}
+        limits = _limits(part_of(figure), line, of_part)
+        found += [Threshold(f"{'='.join(label)} {figure}", summed(losses), allowed) for losses, allowed in limits]
+    found += [Threshold("acceptance", summed(losses), allowed) for losses, allowed in _demands(suite, values, parts)]
     birds = {name: passing[name] for name, case in asked.items() if case.canary}
     return [*found, *([Threshold("canaries", summed(birds), 0.0)] if any(birds.values()) else [])]
 
@@ -80,6 +94,28 @@ def _limits(part: Part, gate: Gate, values: Mapping[str, float]) -> Iterator[tup
         yield losses, total - gate.floor * n
     if gate.ceiling is not None and not part.higher_is_better:
         yield losses, gate.ceiling * n - total
+
+
+def _of_parts(suite: Suite, parts: Parts) -> Iterator[tuple[tuple[str, str], Figure, Gate]]:
+    """What each critical [[slice]] cuts by, each part of it, and its limit."""
+    for rule in suite.slices:
+        labels = {label for of_case in parts.values() for label in of_case[rule.by]}
+        if rule.level == "critical" and len(labels) > 1:
+            for label in sorted(labels):
+                yield (rule.by, label), figure_of(rule.metric, suite), Gate(tolerance=rule.tolerance, min_n=rule.min_n)
+
+
+def _demands(suite: Suite, values: Values, parts: Parts) -> Iterator[tuple[Mapping[str, float], float]]:
+    """What each case can lose of the supply contract, and how much all may."""
+    demands = suite.acceptance
+    if demands is None or demands.level != "critical":
+        return
+    floor, ceiling = Gate(floor=demands.quality, min_n=1), Gate(ceiling=demands.failing_share, min_n=1)
+    for metric, gate in (("quality", floor), ("failing", ceiling)):
+        part = METRICS[metric]
+        yield from _limits(part, gate, values.get(figure_at(part, suite.top_k), {}))
+    failing = values.get(figure_at(METRICS["failing"], suite.top_k), {})
+    yield {case: 1.0 - value for case, value in failing.items() if "gold" in parts[case]["tier"]}, 0.0
 
 
 def smallness(cases: Cases) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kbgate.tasks.comparison.power import smallest_shown, thresholds
+from kbgate.tasks.comparison.figures import accepted_labels
+from kbgate.tasks.comparison.power import figures_with_limits, smallest_shown, thresholds
 from kbgate.tasks.comparison.wordings import follow_renames
 from kbgate.tasks.conclusions import Exam, Level, Verdict
 from kbgate.tasks.gate import CHECKS, GATED
-from kbgate.tasks.metrics import METRICS, figure_at, figure_of
+from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.results import ChangeKind
-from kbgate.tasks.settings import GATED_COUNTS
 
 _LOSSES = (
     ChangeKind.NEWLY_FAILING,
@@ -35,13 +35,12 @@ def sight(exam: Exam, verdict: Verdict) -> str:
         return ""
     rows = follow_renames(baseline, exam.golden)
     compared = {name: exam.asked[name] for name in sorted(set(exam.comparison.common) - set(exam.touched))}
-    figures = {figure_at(METRICS["contract"], exam.suite.top_k)}
-    figures |= {figure_of(name, exam.suite) for name in exam.suite.gates if name not in GATED_COUNTS}
     values = {
         figure: {name: rows[name].scores[str(figure)] for name in compared if str(figure) in rows[name].scores}
-        for figure in figures
+        for figure in figures_with_limits(exam.suite)
     }
-    share = smallest_shown(thresholds(exam.suite, compared, values, len(exam.kb.cards)))
+    parts = {name: accepted_labels(rows[name]) for name in compared}
+    share = smallest_shown(thresholds(exam.suite, compared, values, parts, len(exam.kb.cards)))
     if share >= 1:
         return ""
     return (

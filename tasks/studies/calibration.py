@@ -101,7 +101,8 @@ def calibrate(
         tolerances={str(figure): round(max(2 * band.get(figure, 0.0), 0.005), 3) for figure in gated},
         noise_ceilings=noise_ceilings(suite, examined[0]),
         detectable={
-            name: detectable(suite, asked, first, len(inputs.kb.cards)) for name, asked in (("full", cases), ("fast", fast))
+            name: detectable(suite, asked, examined[0], len(inputs.kb.cards))
+            for name, asked in (("full", cases), ("fast", fast))
         },
         embedding_ms=embedding_times(suite, material, cases),
         agreement=agreement(history),

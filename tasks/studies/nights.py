@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbgate.tasks.comparison.power import smallest_shown, thresholds
+from kbgate.tasks.comparison.figures import labels_of
+from kbgate.tasks.comparison.power import figures_with_limits, smallest_shown, thresholds
 from kbgate.tasks.comparison.statistics import SEED
 from kbgate.tasks.domain import Cases
 from kbgate.tasks.metrics import figure_of, part_of
-from kbgate.tasks.settings import GATED_COUNTS, Suite
+from kbgate.tasks.results import Scores
+from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import DIGITS, EPSILON, Figure, Floats, LaneScores, Mask
 
 NIGHTS = 10_000
@@ -108,20 +110,17 @@ def _case_checks(suite: Suite, column: Column, moved: Floats, canaries: frozense
     return checks
 
 
-def detectable(suite: Suite, cases: Cases, scores: LaneScores, cards: int) -> dict[str, float]:
+def detectable(suite: Suite, cases: Cases, scores: Scores, cards: int) -> dict[str, float]:
     """By critical line, and by any of them: the smallest share of questions whose loss blocks in 80 % of such golden sets.
 
     `scores`: what is lost, of these cases; `cards`: in the knowledge base.
     """
-    values = {figure: scores[figure] for figure in {Figure("contract", suite.top_k), *critical_figures(suite)}}
-    lines = thresholds(suite, cases, values, cards)
-    return {**{line.name: smallest_shown([line]) for line in lines}, "any": smallest_shown(lines)}
-
-
-def critical_figures(suite: Suite) -> set[Figure]:
-    """The figures that a critical line of [gates] speaks of."""
-    lines = ((name, gate) for name, gate in suite.gates.items() if name not in GATED_COUNTS)
-    return {figure_of(name, suite) for name, gate in lines if gate.level == "critical"}
+    table = scores.of(suite.retrieval.method)
+    values = {figure: table[figure] for figure in figures_with_limits(suite)}
+    parts = {name: labels_of(case, scores.placements.get(name)) for name, case in cases.items()}
+    lines = thresholds(suite, cases, values, parts, cards)
+    by_name = {line.name: [other for other in lines if other.name == line.name] for line in lines}
+    return {**{name: smallest_shown(of_name) for name, of_name in by_name.items()}, "any": smallest_shown(lines)}
 
 
 def blocked_by_flips(rate: float, cases: int, ceiling: float) -> float:

@@ -18,13 +18,14 @@ from kbgate.tasks.comparison.compare import compare
 from kbgate.tasks.comparison.power import rules_that_never_pass
 from kbgate.tasks.conclusions import Code, Exam, Level, VerdictName
 from kbgate.tasks.domain import Case, Mode
+from kbgate.tasks.gate.opening import opening
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.results import Scores
 from kbgate.tasks.runs.history import SCHEMA, HistoryLine
 from kbgate.tasks.schema import Counts, Fingerprints
 from kbgate.tasks.studies.calibration import agreement, noise_ceilings
 from kbgate.tasks.studies.nights import blocked_by_flips, detectable, false_alarms, flips_told
-from kbgate.tasks.tables import REFERENCE, Figure, Floats, LaneScores
+from kbgate.tasks.tables import REFERENCE, Figure, Floats, LaneScores, Mask
 from tests.conftest import MEDICATION, edit_text
 from tests.exams import Desk, filler
 
@@ -108,7 +109,7 @@ def test_the_power_is_what_calibrate_states(clusters: int, check: str, desk: Des
     exam = nightly(desk, 0.02, clusters)
     gates = {**exam.suite.gates, "newly_failing": exam.suite.gates["newly_failing"].model_copy(update={"ceiling": 0.0})}
     suite = exam.suite.model_copy(update={"gates": gates})
-    share = detectable(suite, exam.asked, exam.scores.of("exact"), 12)[check]
+    share = detectable(suite, exam.asked, exam.scores, 12)[check]
     worth = np.array([1.0 if n % 5 else 0.5 for n in range(clusters)])
     lost = np.random.default_rng(7).random((4000, clusters)) < share
     speaks = {"contract@3": (lost * worth).mean(axis=1) > 0.02 + 1e-9, "newly_failing": (lost & (worth == 1)).any(axis=1)}
@@ -116,11 +117,63 @@ def test_the_power_is_what_calibrate_states(clusters: int, check: str, desk: Des
     assert speaks[check].mean() == pytest.approx(0.8, abs=0.05)
 
 
+FREE = "newly_failing = {ceiling = 1.0, slips = 1000}\ncontract = {tolerance = 0.5}"
+PART = '[[slice]]\nby = "topic"\nmetric = "contract"\ntolerance = 0.1\nlevel = "critical"\nmin_n = 20\n'
+SUPPLY = "[acceptance]\nquality = 0.9\nfailing_share = 0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "loses"),
+    [
+        (PART, "topic=small contract@3", lambda lost: lost[:, :20].mean(axis=1) > 0.1 + 1e-9),
+        (PART, "topic=large contract@3", lambda lost: lost[:, 20:].mean(axis=1) > 0.1 + 1e-9),
+        (PART.replace("20", "21"), "topic=small contract@3", None),
+        (PART.replace("critical", "supporting"), "topic=large contract@3", None),
+        (SUPPLY, "acceptance", lambda lost: lost.mean(axis=1) > 0.1 + 1e-9),
+        (SUPPLY.replace("0.9", "0.5"), "acceptance", lambda lost: lost.mean(axis=1) > 0.2 + 1e-9),
+        (SUPPLY + 'level = "supporting"\n', "acceptance", None),
+    ],
+)
+def test_a_part_and_the_supply_contract_are_lines_as_any_other(
+    settings: str, line: str, loses: Callable[[Mask], Mask] | None, desk: Desk
+) -> None:
+    """100 questions, the first 20 of a topic of their own: what is stated is lost in four of five simulated sets."""
+    desk.gates, names = FREE, [f"q{n:02d}" for n in range(100)]
+    desk.settings += settings
+    for n, name in enumerate(names):
+        desk.case(name, topic="small" if n < 20 else "large")
+    desk.accept(dict.fromkeys(names, filler("c0")))
+    exam = desk.exam(dict.fromkeys(names, filler("c0")))
+    stated = detectable(exam.suite, exam.asked, exam.scores, 12)
+    assert (line in stated) is (loses is not None)
+    if loses is not None:
+        lost = np.random.default_rng(7).random((4000, 100)) < stated[line]
+        assert loses(lost).mean() == pytest.approx(0.8, abs=0.05)
+        assert stated["any"] <= stated[line]
+        assert "four times out of five" in opening(exam, judge(exam))
+
+
+@pytest.mark.parametrize("tier", ["gold", ""])
+def test_one_lost_tier_gold_answer_breaks_the_supply_contract(tier: str, desk: Desk) -> None:
+    desk.gates, names = FREE, [f"q{n:02d}" for n in range(60)]
+    desk.settings += "[acceptance]\nquality = 0.0\nfailing_share = 1.0\n"
+    desk.cards[9] |= {"tier": tier} if tier else {}
+    for n, name in enumerate(names):
+        desk.case(name, gold="c9" if n < 2 else "c0")
+    rankings = {name: filler("c9" if n < 2 else "c0") for n, name in enumerate(names)}
+    desk.accept(rankings)
+    exam = desk.exam(rankings)
+    # One of two is lost in 80 of 100 sets where each is lost in 55.
+    assert detectable(exam.suite, exam.asked, exam.scores, 12)["acceptance"] == (
+        pytest.approx(0.553, abs=0.03) if tier else 1.0
+    )
+
+
 def test_where_a_gold_can_fall_no_deeper_than_the_slack_only_slips_are_seen(desk: Desk) -> None:
     exam = nightly(desk, 0.99, 50)
     line = exam.suite.gates["newly_failing"].model_copy(update={"ceiling": 0.0, "slack": 9, "slips": 10})
     suite = exam.suite.model_copy(update={"gates": {**exam.suite.gates, "newly_failing": line}})
-    few, many = (detectable(suite, exam.asked, exam.scores.of("exact"), cards)["newly_failing"] for cards in (13, 12))
+    few, many = (detectable(suite, exam.asked, exam.scores, cards)["newly_failing"] for cards in (13, 12))
     assert few < 0.06
     assert many > 0.25
 

@@ -88,7 +88,7 @@ def test_the_sentence_and_calibrate_hold_in_four_of_five_sets(mode: Mode) -> Non
     verdict = judge(of)
     told = re.search(r"no question lost its answer\. If ([0-9.]+) % of all questions", opening(of, verdict))
     assert (verdict.exit_code, bool(told)) == (0, True), opening(of, verdict)
-    stated = detectable(of.suite, of.asked, of.scores.of("hybrid"), len(of.kb.cards))
+    stated = detectable(of.suite, of.asked, of.scores, len(of.kb.cards))
     assert told is not None
     for share in (float(told.group(1)) / 100, stated["any"]):
         clusters, lost = sets(of, share, SETS)

@@ -11,6 +11,7 @@ from kbgate.tasks.characters import as_seen, is_blank
 from kbgate.tasks.clock import first_second, last_second
 from kbgate.tasks.domain import Card, KnowledgeBase
 from kbgate.tasks.errors import InputError, Problem
+from kbgate.tasks.inputs.declared import Types, as_declared
 from kbgate.tasks.inputs.readers import read_cards
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, LARGEST
 from kbgate.tasks.records import Record, digest, nfc, one_line, problems_of
@@ -77,7 +78,7 @@ def load_cards(suite: Suite) -> KnowledgeBase:
     looks: dict[str, Card] = {}
     rejected: dict[str, Problem] = {}
     for record in records:
-        card, mistakes = _read(record, looks)
+        card, mistakes = _read(record, looks, suite.kb.types)
         if card is not None:
             cards[card.id] = looks[as_seen(card.id)] = card
             continue
@@ -94,26 +95,30 @@ def _own(suite: Suite) -> list[str]:
     return [FILE, *(path.name for name in ("golden.*", "baseline.*", "calibration.json") for path in suite.folder.glob(name))]
 
 
-def _read(record: Record, looks: dict[str, Card]) -> tuple[Card | None, list[Problem]]:
+def _read(record: Record, looks: dict[str, Card], types: Types) -> tuple[Card | None, list[Problem]]:
     """The card of a record, or every mistake in it; `looks`: the cards before it, by their ids as they are seen."""
+    given, undeclared = _given(record, types)
+    mistakes = [Problem(record.file, record.line, sentence, found) for sentence, found in undeclared]
     try:
-        row = CardRow.model_validate(_given(record))
+        row = CardRow.model_validate(given)
     except ValidationError as error:
-        return None, list(problems_of(error, record.file, record.line, CardRow))
-    mistakes = [Problem(record.file, record.line, sentence) for sentence in _contradictions(row)]
+        return None, [*mistakes, *problems_of(error, record.file, record.line, CardRow)]
+    mistakes += [Problem(record.file, record.line, sentence) for sentence in _contradictions(row)]
     if first := looks.get(as_seen(row.id)):
         taken = "taken by" if first.id == row.id else f"to the eye the same as '{first.id}' of"
         mistakes.append(Problem(record.file, record.line, f"id '{row.id}' is {taken} {first.file}:{first.line}"))
     return (None, mistakes) if mistakes else (_card(row, record), [])
 
 
-def _given(record: Record) -> dict[str, JsonValue]:
-    """What a record says of its card: what is null was not given, in whatever file."""
+def _given(record: Record, types: Types) -> tuple[dict[str, JsonValue], list[tuple[str, str]]]:
+    """What a record says of its card, and what is not as declared: what is null was not given, in whatever file."""
     given = {name: value for name, value in record.content.items() if value is not None}
+    undeclared: list[tuple[str, str]] = []
     metadata = given.get("metadata")
     if isinstance(metadata, dict):
-        given["metadata"] = {name: value for name, value in metadata.items() if value is not None}
-    return given
+        present = {name: value for name, value in metadata.items() if value is not None}
+        given["metadata"], undeclared = as_declared(present, types)
+    return given, undeclared
 
 
 def _contradictions(row: CardRow) -> Iterator[str]:

@@ -10,6 +10,7 @@ from kbgate.tasks.characters import as_seen
 from kbgate.tasks.domain import Case, Evidence, GoldenSet
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.case_schema import CaseRow
+from kbgate.tasks.inputs.declared import Types, rule_as_declared
 from kbgate.tasks.inputs.judgments import read_judgments
 from kbgate.tasks.records import Record, canonical, digest, nfc, problems_of, read_jsonl
 from kbgate.tasks.settings import Suite
@@ -36,7 +37,7 @@ def load_golden(suite: Suite) -> GoldenSet:
             taken = "taken by" if first.id == row.id else f"to the eye the same as '{first.id}' of"
             problems.append(Problem(record.file, record.line, f"id '{row.id}' is {taken} {first.file}:{first.line}"))
             continue
-        cases[row.id] = looks[as_seen(row.id)] = _case(row, record)
+        cases[row.id] = looks[as_seen(row.id)] = _case(row, record, suite.kb.types)
     if not cases and not problems:
         problems.append(Problem(FILE, 0, "holds no case: an empty exam passes nobody"))
     return GoldenSet({name: cases[name] for name in sorted(cases)}, tuple(problems), unjudged)
@@ -50,7 +51,7 @@ def _records(suite: Suite) -> tuple[list[Record], list[Problem], int]:
     return read_judgments(beir)
 
 
-def _case(row: CaseRow, record: Record) -> Case:
+def _case(row: CaseRow, record: Record, types: Types) -> Case:
     groups = row.gold_groups()
     grades = {nfc(card): grade for card, grade in row.grades.items()}
     grades = grades or {card: 1 for group in groups for card in group}
@@ -61,9 +62,9 @@ def _case(row: CaseRow, record: Record) -> Case:
         language=row.language,
         groups=groups,
         grades=grades,
-        filter=row.filter,
-        entitled=row.entitled,
-        right_filter=row.right_filter,
+        filter=rule_as_declared(row.filter, types),
+        entitled=rule_as_declared(row.entitled, types),
+        right_filter=rule_as_declared(row.right_filter, types),
         canary=row.canary,
         cluster=row.cluster or row.id,
         numeric=row.numeric,

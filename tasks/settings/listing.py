@@ -75,6 +75,8 @@ def _allowed(schema: JsonSchemaValue) -> str:
         return " | ".join(schema.get("enum", [schema.get("const")]))
     if schema.get("type") == "array":
         return f"list of {_allowed(schema.get('items', {}))}"
+    if isinstance(schema.get("additionalProperties"), dict) and schema["additionalProperties"]:
+        return f"table of {_allowed(schema['additionalProperties'])}"
     if schema.get("format") == "date":
         return "date"
     if "pattern" in schema:

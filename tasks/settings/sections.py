@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from string import Formatter
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from kbgate.tasks.characters import is_blank
+from kbgate.tasks.errors import did_you_mean
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -48,6 +50,10 @@ Glob = Annotated[str, AfterValidator(_is_glob)]
 """Files of a folder, as [kb] names them."""
 
 
+FieldType = Literal["date", "number", "boolean", "list"]
+"""What a text of a metadata key can be declared to be."""
+
+
 class Kb(Section):
     """[kb]: where the cards are."""
 
@@ -57,10 +63,19 @@ class Kb(Section):
     """refuse: a bad line ends the run; reject: it is counted, the run goes on and blocks."""
     filterable: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Metadata keys that filters and access rules may use."""
+    types: Mapping[str, FieldType] = {}
+    """What a filterable key holds where its file has text (CSV, front matter): 2024, true, 2026-05-31, or a list (a; b)."""
     include: Annotated[tuple[Glob, ...], Field(strict=False, min_length=1)] = EVERYTHING
     """Of a folder: globs from it of the files to read. A glob that names a folder means all that is in it."""
     exclude: Annotated[tuple[Glob, ...], Field(strict=False)] = ()
     """Of a folder: globs of files not to read; hidden files, links, node_modules and virtual environments never are."""
+
+    @model_validator(mode="after")
+    def _types_are_of_filterable_keys(self) -> Kb:
+        unknown = [name for name in self.types if name not in self.filterable]
+        if unknown:
+            raise ValueError(f"types.{unknown[0]}: is not in filterable; {did_you_mean(unknown[0], self.filterable)}")
+        return self
 
 
 class Chunking(Section):

@@ -34,6 +34,7 @@ def test_every_section_and_every_limit_of_a_gate_is_there() -> None:
         ("top_k", "10", "whole number from 1 to 1000000"),
         ("pass_mark", "0.9", "number above 0 to 1"),
         ("kb.filterable", "[]", "list of text"),
+        ("kb.types", "{}", "table of date | number | boolean | list"),
         ("index.ef_search", '"auto"', "whole number from 1 to 1000000 or auto"),
         ("gates.METRIC.rule", '"point"', "point | significant | noninferior"),
         ("[[allow]].until", "required", "date"),

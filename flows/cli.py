@@ -71,7 +71,9 @@ def check(suite: SuiteFolder) -> int:
     from kbgate.tasks import exam, stages
     from kbgate.tasks.comparison.power import rules_that_never_pass, smallness
     from kbgate.tasks.errors import counted
+    from kbgate.tasks.gate.rules import unseen_sentence
     from kbgate.tasks.inputs.folder import told
+    from kbgate.tasks.rules import unseen_cases
     from kbgate.tasks.settings import FILE
 
     inputs = exam.check(stages.load_suite(suite))
@@ -83,6 +85,8 @@ def check(suite: SuiteFolder) -> int:
     say(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; {verdict}")
     for sentence in [*(f"{FILE}: {sentence}" for sentence in never), *filter(None, [smallness(golden.cases)])]:
         say(sentence)
+    if unseen := unseen_cases(golden.cases, inputs.kb, inputs.suite.kb):
+        say(unseen_sentence(unseen))
     if inputs.kb.left_out:
         say(f"not read of {inputs.suite.kb.path}: {told(inputs.kb.left_out)}")
     return 0

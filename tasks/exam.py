@@ -68,11 +68,11 @@ def check(suite: Suite) -> Inputs:
     kb, golden, baseline = stages.load_cards(suite), stages.load_golden(suite), None
     problems: list[Problem] = list(kb.problems) if suite.kb.on_bad_card == "reject" else []
     try:
-        stages.check_inputs(suite, kb, golden, None, strict=True)
+        baseline = stages.read_baseline(suite)
     except InputError as error:
         problems += error.problems
     try:
-        baseline = stages.read_baseline(suite)
+        stages.check_inputs(suite, kb, golden, baseline, strict=True)
     except InputError as error:
         problems += error.problems
     if problems:

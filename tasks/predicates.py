@@ -107,6 +107,20 @@ def parts_of(predicate: Predicate) -> tuple[str, Sequence[Predicate]]:
     return "", ()
 
 
+Condition = tuple[str, str, Value]
+"""One field, one operator, and what it asks for."""
+
+
+def conditions_of(predicate: Predicate) -> Iterator[Condition]:
+    """Every condition of a predicate on one field, however they are joined."""
+    joined, parts = parts_of(predicate)
+    for part in parts:
+        yield from conditions_of(part)
+    if not joined:
+        ((field, condition),) = predicate.items()
+        yield field, *condition_of(condition)  # type: ignore[arg-type]
+
+
 def matches(predicate: Predicate, fields: Fields) -> bool:
     """Whether a card's stored fields satisfy a predicate written in the store's values."""
     joined, parts = parts_of(predicate)
@@ -139,6 +153,29 @@ def _equal(value: Value, wanted: Value) -> bool:
     if _is_number(value) and _is_number(wanted):
         return value == wanted
     return type(value) is type(wanted) and value == wanted
+
+
+TEXT, NUMBER, TRUTH = "text", "a number", "true/false"
+"""The types of values, as they are told."""
+
+
+def type_of(value: Value) -> str:
+    """What type and shape a value is of, as the store tells them apart."""
+    if _is_list(value):
+        return list_of(type_of(value[0]) if value else TEXT)
+    return TEXT if isinstance(value, str) else TRUTH if isinstance(value, bool) else NUMBER
+
+
+def list_of(item: str) -> str:
+    """The type of a list whose items are of one."""
+    return f"a list of {'numbers' if item == NUMBER else item}"
+
+
+def asked_type(op: str, wanted: Value) -> str:
+    """What type and shape a field must be of for an operator to compare it with what it asks for."""
+    if op in _LISTS:
+        return list_of(type_of(wanted))
+    return type_of(wanted[0] if _is_list(wanted) else wanted)  # $in and $nin list values of one type
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -138,7 +138,7 @@ def test_the_wheel_checks_and_evaluates_its_own_suite(unpacked: Path, elsewhere:
     command = ["-m", "kbgate.flows", "evaluate", "kbgate/medication"]
     done = installed(command, elsewhere, unpacked, KBGATE_HOME=str(home))
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("PASS medication, full set")
+    assert done.stderr.startswith("WARN medication, full set")  # one asker of it may see no gold, and that is told
     assert (run_named(home, last_verdict(home)["run"]) / "report.md").exists()
 
 

@@ -38,6 +38,7 @@ from kbgate.tasks.domain import Baseline, Mode
 from kbgate.tasks.errors import BaselineDamaged, BaselineOlder, InputError, Problem, Refused, Unmeasured
 from kbgate.tasks.gate.gold_texts import NAME as GOLD_TEXT
 from kbgate.tasks.gate.gold_texts import offer
+from kbgate.tasks.gate.rules import NAME as UNMET_RULES
 from kbgate.tasks.identity import folder_of, new_lineage
 from kbgate.tasks.records import canonical, digest, parse_json, problems_of, read_jsonl, read_text, write_text
 from kbgate.tasks.schema import AcceptedFingerprints, Anchor, BaselineCard, BaselineCase, BaselineSummary, Digests, Means
@@ -55,7 +56,7 @@ PARQUET_ABOVE = 20_000
 _RIVALS = {CARDS: CARDS_PARQUET, CARDS_PARQUET: CARDS}
 """The cards stand in one file or the other: by the new one, the one that goes."""
 
-_GOLD_LOST = ("vanished_gold", GOLD_TEXT)
+_GOLD_LOST = ("vanished_gold", GOLD_TEXT, UNMET_RULES)
 """Checks whose loss is no baseline: whoever accepts it accepts a question without an answer."""
 
 Row = TypeVar("Row", BaselineCase, BaselineCard)
@@ -182,7 +183,9 @@ def may_be_accepted(evaluation: Evaluation, accept_regression: bool, anchor: boo
     verdict = evaluation.verdict
     for reason in verdict.reasons:
         if reason.check in _GOLD_LOST and reason.level == Level.CRITICAL:
-            raise Refused(f"{reason.sentence}; put it back, give these cases another gold, or remove them, and then accept")
+            raise Refused(
+                f"{reason.sentence}; put it back, give these cases another gold or rule, or remove them, and then accept"
+            )
         if reason.level == Level.INCONCLUSIVE and reason.code not in (Code.NO_BASELINE, Code.INCOMPARABLE):
             raise Refused(f"the run is inconclusive: {reason.sentence}")
     against = [r for r in verdict.reasons if r.level == Level.CRITICAL or r.code == Code.INCOMPARABLE]

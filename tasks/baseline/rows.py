@@ -11,6 +11,7 @@ from kbgate.tasks.baseline.wording import asked_of
 from kbgate.tasks.comparison.aggregates import best_cosine
 from kbgate.tasks.conclusions import Code, Evaluation, Exam, Level
 from kbgate.tasks.domain import Card, Cards
+from kbgate.tasks.manifest import HASHED
 from kbgate.tasks.metrics import AGGREGATES, METRICS, Part, part_of
 from kbgate.tasks.records import as_json, canonical, digest, parse_json
 from kbgate.tasks.results import ChangeKind, Scores
@@ -151,7 +152,7 @@ def stored_versions() -> dict[str, int]:
 
 def _short(value: JsonValue) -> JsonValue:
     """A value, or a hash of one that is long."""
-    return value if len(canonical(value)) <= _LONGEST_VALUE else f"sha256:{digest(value, _HASH)}"
+    return value if len(canonical(value)) <= _LONGEST_VALUE else f"{HASHED}{digest(value, _HASH)}"
 
 
 def lane_means(scores: Scores, method: str) -> dict[str, Means]:

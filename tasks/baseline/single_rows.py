@@ -17,6 +17,7 @@ from kbgate.tasks.conclusions import Evaluation, Exam, Level
 from kbgate.tasks.domain import Baseline
 from kbgate.tasks.errors import InputError, Problem, Refused, did_you_mean
 from kbgate.tasks.gate.gold_texts import NAME as GOLD_TEXT
+from kbgate.tasks.gate.rules import NAME as UNMET_RULES
 from kbgate.tasks.git import author
 from kbgate.tasks.metrics import AGGREGATES, figure_of, part_of
 from kbgate.tasks.results import ChangeKind
@@ -65,8 +66,8 @@ def _refuse_run(evaluation: Evaluation, accepted: Sequence[str]) -> None:
     if lost:
         raise Refused(f"a gold of '{lost[0]}' is gone from the knowledge base; give the case another gold, and then accept it")
     for reason in evaluation.verdict.reasons:
-        if reason.check == GOLD_TEXT and reason.level == Level.CRITICAL and {*reason.cases} & {*accepted}:
-            raise Refused(f"{reason.sentence}; put it back, or give the case another gold, and then accept it")
+        if reason.check in (GOLD_TEXT, UNMET_RULES) and reason.level == Level.CRITICAL and {*reason.cases} & {*accepted}:
+            raise Refused(f"{reason.sentence}; put it back, or give the case another gold or rule, and then accept it")
 
 
 def _refuse_names(exam: Exam, baseline: Baseline, accepted: Sequence[str]) -> None:

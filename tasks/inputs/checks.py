@@ -1,4 +1,4 @@
-"""Cases held against cards: unknown golds, excerpts that are not there, predicates on unknown fields."""
+"""Cases held against cards: unknown golds, excerpts that are not there, rules on unknown fields and rules no card satisfies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kbgate.tasks.domain import Baseline, Case, GoldenSet, KnowledgeBase, Vanish
 from kbgate.tasks.errors import InputError, Problem, did_you_mean
 from kbgate.tasks.inputs.folder import told
 from kbgate.tasks.predicates import BUILT_IN_FIELDS, mistakes
+from kbgate.tasks.rules import rules_of, unmet_rules
 from kbgate.tasks.settings import FILE, Suite
 
 
@@ -38,6 +39,7 @@ def check_inputs(
             else:
                 sentences.append(sentence)
         problems += [Problem(case.file, case.line, sentence) for sentence in sentences]
+    problems += _unmet_rules(suite, kb, golden, baseline, strict)
     known = {*golden.cases, *known_cases}
     problems += [
         Problem(FILE, 0, f"allow.{number}.case: unknown case '{allow.case}'; {did_you_mean(allow.case, known)}")
@@ -52,7 +54,21 @@ def check_inputs(
 
 
 def _predicate_mistakes(case: Case, fields: Collection[str]) -> Iterator[str]:
-    for name, written in (("filter", case.filter), ("entitled", case.entitled), ("right_filter", case.right_filter)):
-        if written is not None:
-            for sentence in mistakes(written, fields, access=name == "entitled"):
-                yield f"{name}: {sentence}"
+    for name, written in rules_of(case):
+        for sentence in mistakes(written, fields, access=name == "entitled"):
+            yield f"{name}: {sentence}"
+
+
+def _unmet_rules(
+    suite: Suite, kb: KnowledgeBase, golden: GoldenSet, baseline: Baseline | None, strict: bool
+) -> Iterator[Problem]:
+    """Rules that no card satisfies or no gold can; where cards of the baseline did, the run goes on, unless strict."""
+    # A key that is not filterable yet is told as that, and what else is wrong with a rule on it in the same breath.
+    keys = {key for card in kb.cards.values() for key in card.metadata} | {*suite.kb.filterable}
+    sound = {name: case for name, case in golden.cases.items() if not any(_predicate_mistakes(case, [*BUILT_IN_FIELDS, *keys]))}
+    for unmet in unmet_rules(sound, kb, suite.kb.model_copy(update={"filterable": tuple(sorted(keys))}), baseline):
+        if strict or not unmet.change:
+            case = unmet.case
+            before = f"; in the baseline a card did: {unmet.change}" if unmet.change else ""
+            found = f"{unmet.written} in case '{case.id}'"
+            yield Problem(case.file, case.line, f"{unmet.rule}: {unmet.sentence}{before}", found)

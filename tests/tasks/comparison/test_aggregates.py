@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kbgate.tasks.baseline.files import replace_files
-from kbgate.tasks.conclusions import VerdictName
+from kbgate.tasks.conclusions import Level, VerdictName
 from kbgate.tasks.errors import BaselineDamaged, Refused
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.schema import Mean
@@ -125,7 +125,8 @@ def test_what_an_older_version_of_it_made_is_no_damage_and_is_made_anew(asked: D
     replace_files(suite, summary.model_copy(update=older), accepted.cases, accepted.cards)
     row = asked.exam(answers).comparison.figure("exact", AUROC)
     assert (row.current, row.baseline, row.delta, row.since_anchor) == (1.0, 1.0, 0.0, None)
-    assert asked.judge(answers).name == VerdictName.PASS
+    verdict = asked.judge(answers)
+    assert [reason.check for reason in verdict.reasons if reason.level != Level.ADVISORY] == ["unseen_gold"]
     with pytest.raises(Refused, match="the anchor holds no auroc to add up drops from"):
         asked.accept(answers)
     asked.gates = DEFAULT

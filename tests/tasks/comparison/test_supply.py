@@ -19,7 +19,8 @@ def asked(desk: Desk) -> Desk:
     for n in range(4):
         desk.case(f"q{n}", **({"expected": ["c0", "c1"]} if n == 3 else {}))
     desk.case("moon", kind="no_match")
-    desk.case("hidden", entitled={"language": "xx"})
+    desk.cards[9]["domain"] = "theirs"
+    desk.case("hidden", entitled={"domain": "theirs"})
     return desk
 
 
@@ -57,7 +58,8 @@ def test_whose_a_wrong_answer_is(changed: dict[str, Any], expected: str, asked: 
 
 def test_no_question_with_an_answer_measures_nothing(desk: Desk) -> None:
     desk.case("moon", kind="no_match")
-    desk.case("hidden", entitled={"language": "xx"})
+    desk.cards[9]["domain"] = "theirs"
+    desk.case("hidden", entitled={"domain": "theirs"})
     assert supply(desk.exam({"moon": HIT, "hidden": []})).startswith("Whether the base supplied the truth was not measured")
 
 

@@ -170,6 +170,7 @@ def test_no_baseline_is_inconclusive_with_the_command_to_type(desk: Desk) -> Non
 
 def test_access_that_was_widened_is_told(desk: Desk) -> None:
     rankings: dict[str, Any] = cases(desk, 20)
+    desk.cards[9]["tier"] = "silver"
     desk.case("secret", gold="c7", entitled={"tier": "silver"})
     desk.accept({**rankings, "secret": []})
     desk.cards[7]["tier"] = "silver"

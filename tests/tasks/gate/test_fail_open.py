@@ -195,6 +195,29 @@ def emptied_and_accepted(desk: Desk, answers: Answers) -> Verdict:
     return desk.judge(answers)
 
 
+def ruled(desk: Desk, answers: Answers, key: str, rule: Any, first: bool = False, **labels: Any) -> Verdict:
+    """A case with a rule on metadata, accepted with it unless it is the first run; every card has these labels."""
+    desk.settings += '[kb]\nfilterable = ["audience"]\n'
+    for card in desk.cards:
+        card["metadata"] = {"audience": "hr"}
+    desk.case("q005", **{key: rule})
+    for file in desk.folder.glob("baseline*"):
+        file.unlink()
+    if not first:
+        desk.accept(answers)
+    for card in desk.cards:
+        card["metadata"] = labels
+    return desk.judge(answers)
+
+
+def outsider(desk: Desk, answers: Answers) -> Verdict:
+    """His case leaves every mean."""
+    desk.case("q005", entitled={"tier": "gold"})
+    given = {**answers, "q005": ["c9"]}
+    accept_anew(desk, given)
+    return desk.judge(given)
+
+
 def rejected_card(desk: Desk, answers: Answers) -> Verdict:
     desk.settings += '[kb]\non_bad_card = "reject"\n'
     desk.cards.append({"id": "bad"})
@@ -752,6 +775,17 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a gold with most of its text": (lambda d, a: texts(d, a, "twelve days " * 20, "twelve days " * 12), "PASS"),
     "a gold without text at the first run": (first_run_without_text, "BLOCK"),
     "a gold without text, accepted knowingly": (emptied_and_accepted, "Refused"),
+    "an access rule of one shape, a field of another": (
+        lambda d, a: ruled(d, a, "entitled", {"audience": "hr"}, first=True, audience=["hr"]), "InputError"),
+    "a filter of one type, a field of another": (
+        lambda d, a: ruled(d, a, "filter", {"audience": {"$gt": 1}}, first=True, audience="hr"), "InputError"),
+    "a filter that can keep no card out": (
+        lambda d, a: ruled(d, a, "filter", {"audience": {"$ne": "it"}}, first=True, audience=["it"]), "InputError"),
+    "an access rule on a field that no card has": (
+        lambda d, a: ruled(d, a, "entitled", {"audience": "hr"}, first=True), "InputError"),
+    "a field that became a list": (lambda d, a: ruled(d, a, "entitled", {"audience": "hr"}, audience=["hr"]), "BLOCK"),
+    "a field that is gone": (lambda d, a: ruled(d, a, "entitled", {"audience": "hr"}), "BLOCK"),
+    "an asker who may see no gold, accepted so": (outsider, "WARN"),
     "a card rejected": (rejected_card, "BLOCK"),
     "a new case failing": (new_and_failing, "WARN"),
     "a new canary failing": (lambda d, a: new_and_failing(d, a, canary=True), "BLOCK"),

@@ -101,7 +101,8 @@ def test_a_filter_beside_the_right_one(desk: Desk) -> None:
     desk.case("a", filter={"tier": "silver"}, right_filter={"domain": "x"})
     desk.case("b", filter={"tier": "silver"})
     # Of nothing that was let through no share is the right one: it is absent, not 0.
-    desk.case("c", filter={"domain": "y"}, right_filter={"domain": "x"})
+    desk.cards[9]["domain"] = "y"
+    desk.case("c", filter={"domain": "y"}, right_filter={"domain": "x"}, entitled={"tier": "silver"})
     scores = desk.exam({"a": ["c0"], "b": ["c0"], "c": []}).scores.of("exact")
     assert scores[Figure("predicate_precision")] == {"a": 0.5}
     assert scores[Figure("predicate_recall")] == {"a": 0.75, "c": 0.0}

@@ -235,7 +235,8 @@ def test_noise_is_proposed_by_how_many_cards_an_answer_needs(desk: Desk) -> None
         golds = ["c0", "c1"] if n % 2 else ["c0"]
         desk.case(f"q{n:02d}", expected=golds)
         rankings[f"q{n:02d}"] = MISS if n > 55 else filler("c2", *golds) if n > 1 else filler(*golds)
-    desk.case("hidden", expected=["c0", "c1", "c2"], entitled={"language": "xx"})
+    desk.cards[9]["domain"] = "theirs"
+    desk.case("hidden", expected=["c0", "c1", "c2"], entitled={"domain": "theirs"})
     desk.case("moon", kind="no_match")
     exam = desk.exam({**rankings, "hidden": [], "moon": []})
     assert noise_ceilings(exam.suite, exam.scores) == {"1": 0.334, "2": 0.0}

@@ -1,0 +1,286 @@
+"""Filters and access rules held against cards: a rule that no card satisfies, or that no gold can, and what stands there.
+
+Text never equals a number, nor a list one of its items, in the store as here. A rule of one type on a field of another hides
+every card, and a case whose gold is hidden from its asker leaves the means: nothing in any figure would tell.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kbgate.tasks.domain import Baseline, Card, Cards, Case, Cases, KnowledgeBase, Predicate
+from kbgate.tasks.errors import counted, did_you_mean, named
+from kbgate.tasks.manifest import Then, changed_since, may_match
+from kbgate.tasks.predicates import (
+    BUILT_IN_FIELDS,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Condition,
+    asked_type,
+    conditions_of,
+    in_store_values,
+    list_of,
+    matches,
+    store_fields,
+    type_of,
+)
+from kbgate.tasks.records import canonical
+from kbgate.tasks.settings import Kb
+from kbgate.tasks.tables import Fields, Value
+
+_LONGEST = 60
+"""Characters of a value that a sentence shows."""
+_DECLARED = {NUMBER: "number", TRUTH: "boolean"}
+"""The types of [kb.types] by what they make of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """A rule of a case that no card satisfies, or that no gold of it can."""
+
+    case: Case
+    rule: str
+    """filter, entitled or right_filter."""
+    written: str
+    """As JSON."""
+    sentence: str
+    """What it asks for, what stands there and where, what is allowed."""
+    change: str
+    """How cards of the baseline's manifest that satisfied it changed since; "" where none did."""
+
+
+def unmet_rules(cases: Cases, kb: KnowledgeBase, settings: Kb, baseline: Baseline | None) -> list[Unmet]:
+    """Every rule of every case that no card satisfies or no gold can, because of its type or shape, in the cases' order."""
+    held = _Held(kb.cards, settings, baseline)
+    return [unmet for case in cases.values() for name, rule in rules_of(case) if (unmet := held.unmet(case, name, rule))]
+
+
+def rules_of(case: Case) -> Iterator[tuple[str, Predicate]]:
+    """The rules of a case by name, as they are written."""
+    for name, written in (("filter", case.filter), ("entitled", case.entitled), ("right_filter", case.right_filter)):
+        if written is not None:
+            yield name, written
+
+
+def unseen_cases(cases: Cases, kb: KnowledgeBase, settings: Kb) -> list[str]:
+    """The cases whose asker may see none of their golds; one that is gone from the knowledge base counts as seen."""
+    unseen = []
+    for case in cases.values():
+        if case.entitled is None or not case.groups or any(card not in kb.cards for card in case.grades):
+            continue
+        rule = in_store_values(case.entitled)
+        golds = {card for group in case.groups for card in group}
+        if not any(matches(rule, store_fields(kb.cards[card], settings.filterable)) for card in golds):
+            unseen.append(case.id)
+    return unseen
+
+
+_Found = tuple[str, tuple[str, ...], Collection[str] | None]
+"""A sentence, the fields it is about and the golds it is about; "" where nothing is wrong, None where it is about all cards."""
+
+
+class _Held:
+    """Cards, those of now and those of the baseline, to hold rules against."""
+
+    def __init__(self, cards: Cards, settings: Kb, baseline: Baseline | None):
+        self._cards, self._settings, self._baseline = cards, settings, baseline
+        self._fields: dict[str, Fields] = {}
+        self._examples: dict[tuple[str, ...], list[Card]] = {}
+        self._known: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._changed: list[Then] | None = None
+
+    def unmet(self, case: Case, name: str, written: Predicate) -> Unmet | None:
+        """What is wrong with a rule of a case, or None."""
+        rule = in_store_values(written)
+        # A gold that is gone is told elsewhere, and so is all that its group was.
+        groups = [[self._cards[card] for card in group] for group in case.groups if all(card in self._cards for card in group)]
+        sentence, names, among = "", tuple[str, ...](), None
+        if not self._is_met(rule, [card for group in groups for card in group]):
+            sentence, names = self._of_cards(rule)
+        if not sentence:
+            sentence, names, among = self._of_golds(rule, groups)
+        if not sentence:
+            return None
+        change = self._change(rule, names, among)
+        if self._baseline and among is None and not change:
+            sentence += "; none of the baseline's did either"
+        return Unmet(case, name, canonical(written), sentence, change)
+
+    def _is_met(self, rule: Predicate, golds: Sequence[Card]) -> bool:
+        """Whether golds alone show that some card satisfies a rule, and that each of its fields can be compared."""
+        fields = [self._of(card) for card in golds]
+        return any(matches(rule, of_card) for of_card in fields) and all(
+            any(name in of_card and not self._mistyped(rule, of_card, (name,)) for of_card in fields)
+            for name in _names_in(rule)
+        )
+
+    def _of_golds(self, rule: Predicate, groups: Sequence[Sequence[Card]]) -> _Found:
+        """The first group of golds none of which satisfies a rule, each because of what one of its fields is."""
+        for group in groups:
+            wrong = [self._mistyped(rule, self._of(card)) for card in group]
+            if all(wrong) and not any(matches(rule, self._of(card)) for card in group):
+                sentence = f"no gold of the case can satisfy it: {self._told(rule, wrong[0], group, 'gold')}"
+                return sentence, wrong[0], frozenset(card.id for card in group)
+        return "", (), None
+
+    def _of_cards(self, rule: Predicate) -> tuple[str, tuple[str, ...]]:
+        """What keeps every card from satisfying a rule, as a sentence, and the fields that do; "" where nothing does."""
+        key = canonical(rule)
+        if key not in self._known:
+            self._known[key] = self._look(rule)
+        return self._known[key]
+
+    def _look(self, rule: Predicate) -> tuple[str, tuple[str, ...]]:
+        names = _names_in(rule)
+        for name in names:
+            holders = [card for card in self._different((name,)) if name in self._of(card)]
+            if holders and all(self._mistyped(rule, self._of(card), (name,)) for card in holders):
+                cards = [card for card in self._cards.values() if name in self._of(card)]
+                return f"no card can be compared: {self._told(rule, (name,), cards, 'card')}", (name,)
+        if any(matches(rule, self._of(card)) for card in self._different(names)):
+            return "", ()
+        return f"no card satisfies it: {'; '.join(self._missing(rule, name) for name in names)}", names
+
+    def _of(self, card: Card) -> Fields:
+        if card.id not in self._fields:
+            self._fields[card.id] = store_fields(card, self._settings.filterable)
+        return self._fields[card.id]
+
+    def _different(self, names: tuple[str, ...]) -> list[Card]:
+        """A card for each way in which these fields are filled: a rule on them need not be asked of more."""
+        if names not in self._examples:
+            examples: dict[object, Card] = {}
+            for card in self._cards.values():
+                fields = self._of(card)
+                examples.setdefault(tuple(_key(fields[name]) if name in fields else None for name in names), card)
+            self._examples[names] = list(examples.values())
+        return self._examples[names]
+
+    def _mistyped(self, rule: Predicate, fields: Fields, names: Collection[str] = ()) -> tuple[str, ...]:
+        """The fields of a card that hold what no condition of a rule on them can be compared with."""
+        asked: dict[str, set[str]] = {}
+        for name, op, wanted in conditions_of(rule):
+            if name in fields and (not names or name in names):
+                asked.setdefault(name, set()).add(asked_type(op, wanted))
+        return tuple(name for name, types in asked.items() if type_of(fields[name]) not in types)
+
+    def _told(self, rule: Predicate, names: Sequence[str], cards: Sequence[Card], noun: str) -> str:
+        """What a rule asks for in a field, what stands there instead, and what is allowed."""
+        name = names[0]
+        conditions = [condition for condition in conditions_of(rule) if condition[0] == name]
+        of_type: dict[str, list[Card]] = {}
+        for card in cards:
+            if name in self._of(card):
+                of_type.setdefault(type_of(self._of(card)[name]), []).append(card)
+        stored = " and ".join(
+            f"{found} in {counted(len(holders), noun)} ({self._shown(holders[0], name)} in {_place(holders[0])})"
+            for found, holders in of_type.items()
+        )
+        asked = " or ".join(dict.fromkeys(asked_type(op, wanted) for _, op, wanted in conditions))
+        return f"it asks for {asked} in '{name}', which is {stored}; {self._advice(conditions[0], next(iter(of_type)))}"
+
+    def _advice(self, condition: Condition, stored: str) -> str:
+        """What may be written instead."""
+        name, op, wanted = condition
+        asked, declare = asked_type(op, wanted), name not in BUILT_IN_FIELDS
+        if stored == list_of(asked):
+            values = wanted if isinstance(wanted, list | tuple) else [wanted]
+            negated = {"$ne": "$not_contains", "$nin": "$not_contains"}.get(op, "$contains")
+            parts: list[Predicate] = [{name: {negated: value}} for value in values]
+            joined = parts[0] if len(parts) == 1 else {"$or" if negated == "$contains" else "$and": parts}
+            return f"of a list ask {_short(joined)}"
+        if asked == list_of(stored):
+            how = {name: wanted if op == "$contains" else {"$ne": wanted}}
+            other = f', or declare [kb.types] {name} = "list" in suite.toml' if declare and stored == TEXT else ""
+            return f"of one value ask {_short(how)}{other}"
+        if stored == TEXT and declare and asked in _DECLARED:
+            return f'declare [kb.types] {name} = "{_DECLARED[asked]}" in suite.toml, or ask for text'
+        return f"ask for {stored}"
+
+    def _missing(self, rule: Predicate, name: str) -> str:
+        """What the cards have in a field in which a rule found nothing."""
+        holders = [card for card in self._cards.values() if name in self._of(card)]
+        if not holders:
+            there = {key for card in self._cards.values() for key in card.metadata} if name not in BUILT_IN_FIELDS else ()
+            near = f" ({did_you_mean(name, there)})" if there else ""
+            return f"no card has '{name}'{near}"
+        first = holders[0]
+        has = f"'{name}' is {type_of(self._of(first)[name])} in {counted(len(holders), 'card')}"
+        words = [wanted for field, op, wanted in conditions_of(rule) if field == name and op in ("$eq", "$contains")]
+        values = {text for card in holders for text in _texts(self._of(card)[name])}
+        if words and isinstance(words[0], str) and values and words[0] not in values:
+            return f"{has} ({did_you_mean(words[0], values)})"
+        return f"{has} ({self._shown(first, name)} in {_place(first)})"
+
+    def _shown(self, card: Card, name: str) -> str:
+        """A field of a card as its file has it."""
+        value = getattr(card, name) if name in BUILT_IN_FIELDS else card.metadata[name]
+        if self._settings.types.get(name) == "date" and isinstance(value, int | float):
+            return dt.datetime.fromtimestamp(value, dt.UTC).isoformat()
+        return _short(value)
+
+    def _change(self, rule: Predicate, names: Sequence[str], among: Collection[str] | None) -> str:
+        """How a card that satisfied a rule in the baseline changed, one that is known in full before others; "" for none."""
+        witnesses = [
+            then
+            for then in self._then()
+            if (among is None or then.card.id in among)
+            and may_match(rule, then)
+            and not set(self._mistyped(rule, then.fields, names))
+            and any(name in then.fields or name in then.hidden for name in names)
+        ]
+        if not witnesses:
+            return ""
+        then = min(witnesses, key=lambda then: bool(then.hidden & {*names}))
+        more = f"; {counted(len(witnesses) - 1, 'more card')} likewise" if len(witnesses) > 1 else ""
+        return f"{self._turned(then, names)}{more}"
+
+    def _then(self) -> list[Then]:
+        if self._changed is None:
+            self._changed = changed_since(self._baseline, self._cards, self._settings.filterable)
+        return self._changed
+
+    def _turned(self, then: Then, names: Sequence[str]) -> str:
+        now = self._cards.get(then.card.id)
+        was = {name: self._as_it_was(then, name) for name in names if name in then.fields or name in then.hidden}
+        if now is None:
+            labels = named(f"'{name}' was {value}" for name, value in was.items())
+            return f"card '{then.card.id}' is gone, where {labels}"
+        turned = []
+        for name, value in was.items():
+            fields = self._of(now)
+            is_now = f"is {self._shown(now, name)} ({type_of(fields[name])})" if name in fields else "is gone"
+            if name in then.hidden or fields.get(name) != then.fields[name]:
+                turned.append(f"'{name}' was {value} and {is_now} in {_place(now)}")
+        return named(turned)
+
+    def _as_it_was(self, then: Then, name: str) -> str:
+        if name in then.hidden:
+            return "too long for the baseline's manifest"
+        return f"{self._shown(then.card, name)} ({type_of(then.fields[name])})"
+
+
+def _names_in(rule: Predicate) -> tuple[str, ...]:
+    return tuple(sorted({name for name, _, _ in conditions_of(rule)}))
+
+
+def _key(value: Value) -> object:
+    """What tells a value apart: True is not 1."""
+    return type_of(value), tuple(value) if isinstance(value, list | tuple) else value
+
+
+def _texts(value: Value) -> Iterable[str]:
+    return [item for item in (value if isinstance(value, list | tuple) else [value]) if isinstance(item, str)]
+
+
+def _place(card: Card) -> str:
+    return f"'{card.id}', {card.file}:{card.line}" if card.file else f"'{card.id}'"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

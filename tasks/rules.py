@@ -79,8 +79,9 @@ def unseen_cases(cases: Cases, kb: KnowledgeBase, settings: Kb) -> list[str]:
     return unseen
 
 
-_Found = tuple[str, tuple[str, ...], Collection[str] | None]
-"""A sentence, the fields it is about and the golds it is about; "" where nothing is wrong, None where it is about all cards."""
+_About = tuple[str, tuple[str, ...]]
+"""What is wrong, as a sentence, and the fields it is about; `_NOTHING` where nothing is."""
+_NOTHING: _About = ("", ())
 
 
 class _Held:
@@ -90,17 +91,19 @@ class _Held:
         self._cards, self._settings, self._baseline = cards, settings, baseline
         self._fields: dict[str, Fields] = {}
         self._examples: dict[tuple[str, ...], list[Card]] = {}
-        self._known: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._known: dict[str, tuple[_About, _About]] = {}
         self._changed: list[Then] | None = None
 
     def unmet(self, case: Case, name: str, written: Predicate) -> Unmet | None:
         """What is wrong with a rule of a case, or None."""
         rule = in_store_values(written)
-        # A gold that is gone is told elsewhere, and so is all that its group was.
+        # A gold that is gone is told elsewhere, and so is what its rule and its group no longer find.
         groups = [[self._cards[card] for card in group] for group in case.groups if all(card in self._cards for card in group)]
-        sentence, names, among = "", tuple[str, ...](), None
+        among: Collection[str] | None = None
+        sentence, names = _NOTHING
         if not self._is_met(rule, [card for group in groups for card in group]):
-            sentence, names = self._of_cards(rule)
+            uncompared, unsatisfied = self._of_cards(rule)
+            sentence, names = uncompared if uncompared[0] or len(groups) < len(case.groups) else unsatisfied
         if not sentence:
             sentence, names, among = self._of_golds(rule, groups)
         if not sentence:
@@ -118,31 +121,36 @@ class _Held:
             for name in _names_in(rule)
         )
 
-    def _of_golds(self, rule: Predicate, groups: Sequence[Sequence[Card]]) -> _Found:
+    def _of_golds(
+        self, rule: Predicate, groups: Sequence[Sequence[Card]]
+    ) -> tuple[str, tuple[str, ...], Collection[str] | None]:
         """The first group of golds none of which satisfies a rule, each because of what one of its fields is."""
         for group in groups:
             wrong = [self._mistyped(rule, self._of(card)) for card in group]
             if all(wrong) and not any(matches(rule, self._of(card)) for card in group):
                 sentence = f"no gold of the case can satisfy it: {self._told(rule, wrong[0], group, 'gold')}"
                 return sentence, wrong[0], frozenset(card.id for card in group)
-        return "", (), None
+        return *_NOTHING, None
 
-    def _of_cards(self, rule: Predicate) -> tuple[str, tuple[str, ...]]:
-        """What keeps every card from satisfying a rule, as a sentence, and the fields that do; "" where nothing does."""
+    def _of_cards(self, rule: Predicate) -> tuple[_About, _About]:
+        """What no card has a type for that a rule could be compared with, and what no card has a value for."""
         key = canonical(rule)
         if key not in self._known:
-            self._known[key] = self._look(rule)
+            self._known[key] = (self._uncompared(rule), self._unsatisfied(rule))
         return self._known[key]
 
-    def _look(self, rule: Predicate) -> tuple[str, tuple[str, ...]]:
-        names = _names_in(rule)
-        for name in names:
+    def _uncompared(self, rule: Predicate) -> _About:
+        for name in _names_in(rule):
             holders = [card for card in self._different((name,)) if name in self._of(card)]
             if holders and all(self._mistyped(rule, self._of(card), (name,)) for card in holders):
                 cards = [card for card in self._cards.values() if name in self._of(card)]
                 return f"no card can be compared: {self._told(rule, (name,), cards, 'card')}", (name,)
+        return _NOTHING
+
+    def _unsatisfied(self, rule: Predicate) -> _About:
+        names = _names_in(rule)
         if any(matches(rule, self._of(card)) for card in self._different(names)):
-            return "", ()
+            return _NOTHING
         return f"no card satisfies it: {'; '.join(self._missing(rule, name) for name in names)}", names
 
     def _of(self, card: Card) -> Fields:

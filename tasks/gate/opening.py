@@ -24,8 +24,10 @@ def opening(exam: Exam, verdict: Verdict) -> str:
         return verdict.headline
     if lists_a_drop(exam, verdict):
         return "nothing dropped beyond what is allowed"
-    seen = sight(exam, verdict)
-    return ". ".join(part for part in (verdict.headline or "no question lost its answer", seen) if part)
+    whole, seen = "no question lost its answer", sight(exam, verdict)
+    # The second sentence speaks of questions that lose their answer, so the first one does, whatever else it warns of.
+    first = "; ".join(part for part in (verdict.headline, whole if seen or not verdict.headline else "") if part)
+    return f"{first}. {seen}" if seen else first
 
 
 def sight(exam: Exam, verdict: Verdict) -> str:

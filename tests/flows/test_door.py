@@ -154,7 +154,8 @@ def test_a_card_is_promoted_until_the_second_it_expires(
 def test_the_bundled_suite_passes_in_years_to_come(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, "2089-07-01T02:30:00")
     evaluation = evaluate.run(str(MEDICATION), home=str(home), at_now=True)
-    assert evaluation.name == "PASS", evaluation.summary
+    told = [reason.check for reason in evaluation.verdict.reasons if reason.level != "advisory"]
+    assert (evaluation.name, told) == ("WARN", ["unseen_gold"]), evaluation.summary  # one of its askers may see no gold
 
 
 def test_the_clock_is_whole_seconds_of_utc() -> None:

@@ -6,9 +6,9 @@ every card, and a case whose gold is hidden from its asker leaves the means: not
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from kbgate.tasks.domain import Baseline, Card, Cards, Case, Cases, KnowledgeBase, Predicate
@@ -16,26 +16,23 @@ from kbgate.tasks.errors import counted, did_you_mean, named
 from kbgate.tasks.manifest import Then, changed_since, may_match
 from kbgate.tasks.predicates import (
     BUILT_IN_FIELDS,
-    NUMBER,
-    TEXT,
-    TRUTH,
-    Condition,
     asked_type,
     conditions_of,
     in_store_values,
-    list_of,
     matches,
     store_fields,
     type_of,
 )
 from kbgate.tasks.records import canonical
+from kbgate.tasks.rules.stock import ByType, Stock, names_in
+from kbgate.tasks.rules.wording import advice, place_of, short
 from kbgate.tasks.settings import Kb
-from kbgate.tasks.tables import Fields, Value
+from kbgate.tasks.tables import Fields
 
-_LONGEST = 60
-"""Characters of a value that a sentence shows."""
-_DECLARED = {NUMBER: "number", TRUTH: "boolean"}
-"""The types of [kb.types] by what they make of a text."""
+_LONGEST_RULE = 200
+"""Characters of a rule that a sentence shows."""
+_MOST = 200
+"""Values among which the nearest is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Unmet:
     rule: str
     """filter, entitled or right_filter."""
     written: str
-    """As JSON."""
+    """As JSON, its beginning where it is long."""
     sentence: str
     """What it asks for, what stands there and where, what is allowed."""
     change: str
@@ -89,9 +86,9 @@ class _Held:
 
     def __init__(self, cards: Cards, settings: Kb, baseline: Baseline | None):
         self._cards, self._settings, self._baseline = cards, settings, baseline
-        self._fields: dict[str, Fields] = {}
-        self._examples: dict[tuple[str, ...], list[Card]] = {}
-        self._known: dict[str, tuple[_About, _About]] = {}
+        self._stock = Stock(cards, settings.filterable)
+        self._of = self._stock.fields
+        self._known: dict[tuple[str, bool], _About] = {}
         self._changed: list[Then] | None = None
 
     def unmet(self, case: Case, name: str, written: Predicate) -> Unmet | None:
@@ -102,8 +99,7 @@ class _Held:
         among: Collection[str] | None = None
         sentence, names = _NOTHING
         if not self._is_met(rule, [card for group in groups for card in group]):
-            uncompared, unsatisfied = self._of_cards(rule)
-            sentence, names = uncompared if uncompared[0] or len(groups) < len(case.groups) else unsatisfied
+            sentence, names = self._of_cards(rule, whole=len(groups) == len(case.groups))
         if not sentence:
             sentence, names, among = self._of_golds(rule, groups)
         if not sentence:
@@ -111,14 +107,13 @@ class _Held:
         change = self._change(rule, names, among)
         if self._baseline and among is None and not change:
             sentence += "; none of the baseline's did either"
-        return Unmet(case, name, canonical(written), sentence, change)
+        return Unmet(case, name, short(written, _LONGEST_RULE), sentence, change)
 
     def _is_met(self, rule: Predicate, golds: Sequence[Card]) -> bool:
         """Whether golds alone show that some card satisfies a rule, and that each of its fields can be compared."""
         fields = [self._of(card) for card in golds]
         return any(matches(rule, of_card) for of_card in fields) and all(
-            any(name in of_card and not self._mistyped(rule, of_card, (name,)) for of_card in fields)
-            for name in _names_in(rule)
+            any(name in of_card and not self._mistyped(rule, of_card, (name,)) for of_card in fields) for name in names_in(rule)
         )
 
     def _of_golds(
@@ -128,45 +123,33 @@ class _Held:
         for group in groups:
             wrong = [self._mistyped(rule, self._of(card)) for card in group]
             if all(wrong) and not any(matches(rule, self._of(card)) for card in group):
-                sentence = f"no gold of the case can satisfy it: {self._told(rule, wrong[0], group, 'gold')}"
+                name = wrong[0][0]
+                sentence = (
+                    f"no gold of the case can satisfy it: {self._told(rule, name, self._stock.by_type(name, group), 'gold')}"
+                )
                 return sentence, wrong[0], frozenset(card.id for card in group)
         return *_NOTHING, None
 
-    def _of_cards(self, rule: Predicate) -> tuple[_About, _About]:
-        """What no card has a type for that a rule could be compared with, and what no card has a value for."""
-        key = canonical(rule)
+    def _of_cards(self, rule: Predicate, whole: bool) -> _About:
+        """What keeps every card from satisfying a rule: a field's type, and where the golds are `whole` a value too."""
+        key = (canonical(rule), whole)
         if key not in self._known:
-            self._known[key] = (self._uncompared(rule), self._unsatisfied(rule))
+            self._known[key] = self._uncompared(rule) or (self._unsatisfied(rule) if whole else None) or _NOTHING
         return self._known[key]
 
-    def _uncompared(self, rule: Predicate) -> _About:
-        for name in _names_in(rule):
-            holders = [card for card in self._different((name,)) if name in self._of(card)]
-            if holders and all(self._mistyped(rule, self._of(card), (name,)) for card in holders):
-                cards = [card for card in self._cards.values() if name in self._of(card)]
-                return f"no card can be compared: {self._told(rule, (name,), cards, 'card')}", (name,)
-        return _NOTHING
+    def _uncompared(self, rule: Predicate) -> _About | None:
+        for name in names_in(rule):
+            asked = {asked_type(op, wanted) for field, op, wanted in conditions_of(rule) if field == name}
+            stock = self._stock.of(name)
+            if stock and asked.isdisjoint(stock):
+                return f"no card can be compared: {self._told(rule, name, stock, 'card')}", (name,)
+        return None
 
-    def _unsatisfied(self, rule: Predicate) -> _About:
-        names = _names_in(rule)
-        if any(matches(rule, self._of(card)) for card in self._different(names)):
-            return _NOTHING
+    def _unsatisfied(self, rule: Predicate) -> _About | None:
+        names = names_in(rule)
+        if self._stock.satisfies(rule):
+            return None
         return f"no card satisfies it: {'; '.join(self._missing(rule, name) for name in names)}", names
-
-    def _of(self, card: Card) -> Fields:
-        if card.id not in self._fields:
-            self._fields[card.id] = store_fields(card, self._settings.filterable)
-        return self._fields[card.id]
-
-    def _different(self, names: tuple[str, ...]) -> list[Card]:
-        """A card for each way in which these fields are filled: a rule on them need not be asked of more."""
-        if names not in self._examples:
-            examples: dict[object, Card] = {}
-            for card in self._cards.values():
-                fields = self._of(card)
-                examples.setdefault(tuple(_key(fields[name]) if name in fields else None for name in names), card)
-            self._examples[names] = list(examples.values())
-        return self._examples[names]
 
     def _mistyped(self, rule: Predicate, fields: Fields, names: Collection[str] = ()) -> tuple[str, ...]:
         """The fields of a card that hold what no condition of a rule on them can be compared with."""
@@ -176,60 +159,40 @@ class _Held:
                 asked.setdefault(name, set()).add(asked_type(op, wanted))
         return tuple(name for name, types in asked.items() if type_of(fields[name]) not in types)
 
-    def _told(self, rule: Predicate, names: Sequence[str], cards: Sequence[Card], noun: str) -> str:
+    def _told(self, rule: Predicate, name: str, cards: ByType, noun: str) -> str:
         """What a rule asks for in a field, what stands there instead, and what is allowed."""
-        name = names[0]
         conditions = [condition for condition in conditions_of(rule) if condition[0] == name]
-        of_type: dict[str, list[Card]] = {}
-        for card in cards:
-            if name in self._of(card):
-                of_type.setdefault(type_of(self._of(card)[name]), []).append(card)
-        stored = " and ".join(
-            f"{found} in {counted(len(holders), noun)} ({self._shown(holders[0], name)} in {_place(holders[0])})"
-            for found, holders in of_type.items()
-        )
         asked = " or ".join(dict.fromkeys(asked_type(op, wanted) for _, op, wanted in conditions))
-        return f"it asks for {asked} in '{name}', which is {stored}; {self._advice(conditions[0], next(iter(of_type)))}"
+        stored = self._stored(name, cards, noun)
+        return f"it asks for {asked} in '{name}', which is {stored}; {advice(conditions[0], next(iter(cards)))}"
 
-    def _advice(self, condition: Condition, stored: str) -> str:
-        """What may be written instead."""
-        name, op, wanted = condition
-        asked, declare = asked_type(op, wanted), name not in BUILT_IN_FIELDS
-        if stored == list_of(asked):
-            values = wanted if isinstance(wanted, list | tuple) else [wanted]
-            negated = {"$ne": "$not_contains", "$nin": "$not_contains"}.get(op, "$contains")
-            parts: list[Predicate] = [{name: {negated: value}} for value in values]
-            joined = parts[0] if len(parts) == 1 else {"$or" if negated == "$contains" else "$and": parts}
-            return f"of a list ask {_short(joined)}"
-        if asked == list_of(stored):
-            how = {name: wanted if op == "$contains" else {"$ne": wanted}}
-            other = f', or declare [kb.types] {name} = "list" in suite.toml' if declare and stored == TEXT else ""
-            return f"of one value ask {_short(how)}{other}"
-        if stored == TEXT and declare and asked in _DECLARED:
-            return f'declare [kb.types] {name} = "{_DECLARED[asked]}" in suite.toml, or ask for text'
-        return f"ask for {stored}"
+    def _stored(self, name: str, cards: ByType, noun: str) -> str:
+        """What stands in a field, by type, with an example of each."""
+        return " and ".join(
+            f"{found} in {counted(len(holders), noun)} ({self._shown(holders[0], name)} in {place_of(holders[0])})"
+            for found, holders in cards.items()
+        )
 
     def _missing(self, rule: Predicate, name: str) -> str:
         """What the cards have in a field in which a rule found nothing."""
-        holders = [card for card in self._cards.values() if name in self._of(card)]
-        if not holders:
+        cards = self._stock.of(name)
+        if not cards:
             there = {key for card in self._cards.values() for key in card.metadata} if name not in BUILT_IN_FIELDS else ()
-            near = f" ({did_you_mean(name, there)})" if there else ""
-            return f"no card has '{name}'{near}"
-        first = holders[0]
-        has = f"'{name}' is {type_of(self._of(first)[name])} in {counted(len(holders), 'card')}"
+            return f"no card has '{name}'" + (f" ({did_you_mean(name, there)})" if there else "")
         words = [wanted for field, op, wanted in conditions_of(rule) if field == name and op in ("$eq", "$contains")]
-        values = {text for card in holders for text in _texts(self._of(card)[name])}
-        if words and isinstance(words[0], str) and values and words[0] not in values:
-            return f"{has} ({did_you_mean(words[0], values)})"
-        return f"{has} ({self._shown(first, name)} in {_place(first)})"
+        values = self._stock.words(name)
+        near = ""
+        if words and isinstance(words[0], str) and 0 < len(values) <= _MOST and words[0] not in values:
+            near = f"; {did_you_mean(words[0], values)}"
+        return f"'{name}' is {self._stored(name, cards, 'card')}{near}"
 
     def _shown(self, card: Card, name: str) -> str:
         """A field of a card as its file has it."""
         value = getattr(card, name) if name in BUILT_IN_FIELDS else card.metadata[name]
         if self._settings.types.get(name) == "date" and isinstance(value, int | float):
-            return dt.datetime.fromtimestamp(value, dt.UTC).isoformat()
-        return _short(value)
+            with contextlib.suppress(ValueError, OverflowError, OSError):  # a number that is no date
+                return dt.datetime.fromtimestamp(value, dt.UTC).isoformat()
+        return short(value)
 
     def _change(self, rule: Predicate, names: Sequence[str], among: Collection[str] | None) -> str:
         """How a card that satisfied a rule in the baseline changed, one that is known in full before others; "" for none."""
@@ -263,32 +226,10 @@ class _Held:
             fields = self._of(now)
             is_now = f"is {self._shown(now, name)} ({type_of(fields[name])})" if name in fields else "is gone"
             if name in then.hidden or fields.get(name) != then.fields[name]:
-                turned.append(f"'{name}' was {value} and {is_now} in {_place(now)}")
+                turned.append(f"'{name}' was {value} and {is_now} in {place_of(now)}")
         return named(turned)
 
     def _as_it_was(self, then: Then, name: str) -> str:
         if name in then.hidden:
             return "too long for the baseline's manifest"
         return f"{self._shown(then.card, name)} ({type_of(then.fields[name])})"
-
-
-def _names_in(rule: Predicate) -> tuple[str, ...]:
-    return tuple(sorted({name for name, _, _ in conditions_of(rule)}))
-
-
-def _key(value: Value) -> object:
-    """What tells a value apart: True is not 1."""
-    return type_of(value), tuple(value) if isinstance(value, list | tuple) else value
-
-
-def _texts(value: Value) -> Iterable[str]:
-    return [item for item in (value if isinstance(value, list | tuple) else [value]) if isinstance(item, str)]
-
-
-def _place(card: Card) -> str:
-    return f"'{card.id}', {card.file}:{card.line}" if card.file else f"'{card.id}'"
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -106,7 +106,6 @@ def _embed_the_bundled_suite(home: Path) -> None:
     keys = [key_of(prefixes.passage_prefix, text) for text in material.rows.texts]
     keys += [key_of(prefixes.query_prefix, case.query) for case in inputs.golden.cases.values()]
     given = np.concatenate([material.vectors, [material.questions[case] for case in inputs.golden.cases]])
-    embedding._REMEMBERED = 1_000_000  # what other tests embed must not push these out
     embedding._remember(material.model, keys, given)
 
 

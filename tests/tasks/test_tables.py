@@ -218,6 +218,7 @@ def test_a_run_is_columns_while_it_is_built_written_and_scored(tmp_path: Path) -
 def test_no_hit_is_an_object() -> None:
     """What a run adds grows with its rankings, a handful of objects each, and not with their 100 hits."""
     a_run(2)
+    gc.collect()  # what other tests left is not collected in between
     before = Counter(type(one) for one in gc.get_objects())
     with traced():
         at_first = blocks()

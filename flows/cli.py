@@ -70,25 +70,32 @@ def check(suite: SuiteFolder) -> int:
     """Check settings, cards, cases and baseline, without asking anything: every mistake at once, with file and line."""
     from kbgate.tasks import exam, stages
     from kbgate.tasks.comparison.power import rules_that_never_pass, smallness
-    from kbgate.tasks.errors import counted
+    from kbgate.tasks.errors import counted, told_once
+    from kbgate.tasks.gate.rejections import rejections
     from kbgate.tasks.gate.rules import unseen_sentence
     from kbgate.tasks.inputs.folder import told
     from kbgate.tasks.rules import unseen_cases
     from kbgate.tasks.settings import FILE
 
     inputs = exam.check(stages.load_suite(suite))
-    golden = inputs.golden
+    golden, kb = inputs.golden, inputs.kb
     unasked = f", {golden.unjudged} questions without judgment left out" if golden.unjudged else ""
-    cards, cases = len(inputs.kb.cards), len(golden.cases)
+    cards, cases = len(kb.cards), len(golden.cases)
     never = list(rules_that_never_pass(inputs.suite, golden.cases))
-    verdict = "nothing to mend" if not never else f"{counted(len(never), 'line')} of [gates] that can never pass"
+    mistakes = [*([f"{counted(kb.refusals, 'card')} rejected"] if kb.problems else [])]
+    mistakes += [f"{counted(len(never), 'line')} of [gates] that can never pass"] if never else []
+    verdict = " and ".join(mistakes) or "nothing to mend"
     say(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; {verdict}")
     for sentence in [*(f"{FILE}: {sentence}" for sentence in never), *filter(None, [smallness(golden.cases)])]:
         say(sentence)
-    if unseen := unseen_cases(golden.cases, inputs.kb, inputs.suite.kb):
+    for problem in told_once(kb.problems):
+        say(f"rejected: {problem}")
+    for reason in rejections(kb, golden.cases, inputs.baseline, inputs.suite.kb.rejected_share):
+        say(f"{reason.level}: {reason.sentence}")
+    if unseen := unseen_cases(golden.cases, kb, inputs.suite.kb):
         say(unseen_sentence(unseen))
-    if inputs.kb.left_out:
-        say(f"not read of {inputs.suite.kb.path}: {told(inputs.kb.left_out)}")
+    if kb.left_out:
+        say(f"not read of {inputs.suite.kb.path}: {told(kb.left_out)}")
     return 0
 
 

@@ -117,14 +117,26 @@ Cases = Mapping[str, Case]
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBase:
-    """The cards, by id and in the order of their ids, and the lines that are not cards."""
+    """The cards, by id and in the order of their ids, and what was to be a card and is none."""
 
     cards: Cards
     problems: tuple[Problem, ...] = ()
+    """Everything that is wrong with its files, several to a card where there are."""
     rejected: Mapping[str, Problem] = field(default_factory=dict)
-    """By the id it would have had: what is wrong with a card that was refused, the first mistake."""
+    """By the id it has: what is wrong with a card that was refused, the first mistake. Another card may bear the id."""
+    nameless: tuple[Problem, ...] = ()
+    """The first mistake of each refused card of which nobody knows which one it is."""
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Files of its folder that are not read, by the reason."""
+
+    @property
+    def refusals(self) -> int:
+        """How many cards were refused."""
+        return len({(problem.file, problem.line) for problem in self.problems})
+
+    def refusal(self, card: str) -> Problem | None:
+        """Why a card is not among the cards, where it is because it was refused."""
+        return None if card in self.cards else self.rejected.get(card)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,12 @@ def load(suite: Suite, home: Path, baseline_ref: str = "") -> Inputs:
 
 
 def check(suite: Suite) -> Inputs:
-    """A suite's files, nothing asked; raises `InputError` with every mistake of cards, cases and baseline at once."""
+    """A suite's files, nothing asked; raises `InputError` with every mistake of cards, cases and baseline at once.
+
+    Where bad cards are rejected an exam goes on without them, and so does this.
+    """
     kb, golden, baseline = stages.load_cards(suite), stages.load_golden(suite), None
-    problems: list[Problem] = list(kb.problems) if suite.kb.on_bad_card == "reject" else []
+    problems: list[Problem] = []
     try:
         baseline = stages.read_baseline(suite)
     except InputError as error:

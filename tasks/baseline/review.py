@@ -67,7 +67,8 @@ def suite_at(suite: Suite, ref: str) -> Suite:
     _refuse_itself(suite.folder, ref)
     theirs = target_suite(suite, ref)
     kept = {name: getattr(suite, name) for name in _FROM_THE_CHANGE}
-    return theirs.model_copy(update={**kept, "kb": suite.kb.model_copy(update={"on_bad_card": theirs.kb.on_bad_card})})
+    bad_cards = {name: getattr(theirs.kb, name) for name in ("on_bad_card", "rejected_share")}
+    return theirs.model_copy(update={**kept, "kb": suite.kb.model_copy(update=bad_cards)})
 
 
 def target_suite(suite: Suite, ref: str) -> Suite:

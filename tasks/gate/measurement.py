@@ -60,7 +60,9 @@ def vanished_gold(exam: Exam) -> Iterator[Reason]:
         if unexcused(exam, "vanished_gold", [lost.case]):
             by_loss.setdefault((lost.card, lost.excerpt), []).append(lost.case)
     for (card, excerpt), cases in sorted(by_loss.items()):
-        what = f"evidence '{excerpt[:60]}' gone from card '{card}'" if excerpt else f"card '{card}'"
+        refusal = exam.kb.refusal(card)
+        why = f" (rejected at {refusal})" if refusal else ""
+        what = f"evidence '{excerpt[:60]}' gone from card '{card}'" if excerpt else f"card '{card}'{why}"
         sentence = f"gold removed from the knowledge base: {what}, the answer of {named(cases)}"
         yield Reason("vanished_gold", Level.CRITICAL, sentence, tuple(cases))
 
@@ -71,16 +73,9 @@ def announced(exam: Exam) -> Iterator[Reason]:
     missing = sorted(set(exam.announced) - set(exam.kb.cards))
     if missing:
         sentence = f"{counted(len(missing), 'card')} announced by the ingest and not in the knowledge base: {named(missing)}"
+        refusals = [refusal for card in missing if (refusal := exam.kb.refusal(card))]
+        sentence += f"; {len(refusals)} of them rejected, the first at {refusals[0]}" if refusals else ""
         yield Reason("announced", Level.CRITICAL, sentence)
-
-
-@check("rejected", level=Level.CRITICAL)
-def rejected(exam: Exam) -> Iterator[Reason]:
-    """No card was rejected at ingest."""
-    problems = exam.kb.problems
-    if problems:
-        sentence = f"{counted(len(problems), 'bad line')} in the knowledge base; first: {problems[0]}"
-        yield Reason("rejected", Level.CRITICAL, sentence)
 
 
 @check("leakage", level=Level.CRITICAL)

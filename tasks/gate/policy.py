@@ -37,6 +37,8 @@ def policy_fingerprint(suite: Suite) -> str:
         "retrieval": {name: retrieval[name] for name in ("method", *method.settings)},
         "metrics": {name: part_of(Figure(name)).version for name in sorted(_judged(suite))},
     }
+    if suite.kb.rejected_share:  # written where it is set: what is judged without it stays what it was
+        policy["rejected_share"] = suite.kb.rejected_share
     return digest(policy, LENGTH)
 
 

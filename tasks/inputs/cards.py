@@ -76,18 +76,31 @@ def load_cards(suite: Suite) -> KnowledgeBase:
         return KnowledgeBase({}, tuple(error.problems))
     cards: dict[str, Card] = {}
     looks: dict[str, Card] = {}
-    rejected: dict[str, Problem] = {}
+    nameless = [*problems]  # lines and files that could not be read
+    # A document that says nothing else has its path as its id.
+    rejected = {problem.file.rpartition(".")[0]: problem for problem in problems} if path.is_dir() else {}
     for record in records:
         card, mistakes = _read(record, looks, suite.kb.types)
         if card is not None:
             cards[card.id] = looks[as_seen(card.id)] = card
             continue
         problems += mistakes
-        rejected.setdefault(nfc(str(record.content.get("id", ""))), mistakes[0])
+        if name := _name(record):
+            rejected.setdefault(name, mistakes[0])
+        else:
+            nameless.append(mistakes[0])
     if not cards and not problems:
         problems.append(Problem(path.name, 0, "holds no card"))
-    lost = {name: problem for name, problem in rejected.items() if name not in cards}
-    return KnowledgeBase({name: cards[name] for name in sorted(cards)}, tuple(problems), lost, left_out)
+    return KnowledgeBase({name: cards[name] for name in sorted(cards)}, tuple(problems), rejected, tuple(nameless), left_out)
+
+
+def _name(record: Record) -> str:
+    """The id of a record that is no card; "" where it has none that could be a card's."""
+    name = record.content.get("id")
+    try:
+        return nfc(one_line(name)) if isinstance(name, str) else ""
+    except ValueError:
+        return ""
 
 
 def _own(suite: Suite) -> list[str]:

@@ -34,6 +34,8 @@ def check_inputs(
         sentences = list(_predicate_mistakes(case, fields))
         for lost, sentence in missing_gold(case, kb.cards):
             # A case the baseline does not know was labelled since: what it misses was never there.
+            if not lost.excerpt and (refusal := kb.refusal(lost.card)):
+                sentence = f"gold '{lost.card}' of case '{case.id}' was rejected at {refusal}"
             if lost.card in changed and (case.id in known_cases or not lost.excerpt) and not strict:
                 vanished.append(lost)
             else:

@@ -73,7 +73,7 @@ def read_cards(path: Path, kb: Kb, own: Collection[str] = ()) -> tuple[list[Reco
             rest = f"; not read: {told(listing.left_out)}" if listing.left_out else ""
             sentence = f"holds neither {CORPUS} nor any {' or '.join(documents)} file{rest}"
             raise InputError([Problem(path.name, 0, sentence)])
-        readings = [READERS[(path / name).suffix.lower()].read(path / name, path) for name in listing.documents]
+        readings = [_read_document(path / name, path) for name in listing.documents]
         return (
             [record for records, _ in readings for record in records],
             [lost for _, problems in readings for lost in problems],
@@ -83,6 +83,14 @@ def read_cards(path: Path, kb: Kb, own: Collection[str] = ()) -> tuple[list[Reco
         sentence = f"kb.include and kb.exclude are of a folder of documents, and {path.name} is none; remove them"
         raise InputError([Problem(FILE, 0, sentence)])
     return *_read_file(path / CORPUS if path.is_dir() else path, path, documents), {}
+
+
+def _read_document(file: Path, root: Path) -> Reading:
+    """One file of many: what is wrong with it hides nothing of the others."""
+    try:
+        return READERS[file.suffix.lower()].read(file, root)
+    except InputError as error:
+        return [], error.problems
 
 
 def _read_file(file: Path, path: Path, documents: Sequence[str]) -> Reading:

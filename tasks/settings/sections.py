@@ -60,7 +60,9 @@ class Kb(Section):
     path: str = "cards.jsonl"
     """File or folder of the cards, relative to the suite."""
     on_bad_card: Literal["refuse", "reject"] = "refuse"
-    """refuse: a bad line ends the run; reject: it is counted, the run goes on and blocks."""
+    """refuse: a bad card ends the run; reject: it is counted and the run goes on, which blocks beyond rejected_share."""
+    rejected_share: Share = 0.0
+    """The most cards that may be rejected, of all; one that a gold or an accepted top k needed blocks whatever the share."""
     filterable: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Metadata keys that filters and access rules may use."""
     types: Mapping[str, FieldType] = {}
@@ -69,6 +71,12 @@ class Kb(Section):
     """Of a folder: globs from it of the files to read. A glob that names a folder means all that is in it."""
     exclude: Annotated[tuple[Glob, ...], Field(strict=False)] = ()
     """Of a folder: globs of files not to read; hidden files, links, node_modules and virtual environments never are."""
+
+    @model_validator(mode="after")
+    def _a_share_is_of_what_is_rejected(self) -> Kb:
+        if self.rejected_share and self.on_bad_card == "refuse":
+            raise ValueError('rejected_share: nothing is rejected where on_bad_card = "refuse"; set on_bad_card = "reject"')
+        return self
 
     @model_validator(mode="after")
     def _types_are_of_filterable_keys(self) -> Kb:

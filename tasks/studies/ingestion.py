@@ -18,7 +18,7 @@ from kbgate.tasks.diagnosis.causes.repeated_text import repeated_lines
 from kbgate.tasks.diagnosis.causes.table_header import table_spans
 from kbgate.tasks.diagnosis.truncation import cut_off
 from kbgate.tasks.domain import Card, Inputs, Material
-from kbgate.tasks.errors import named
+from kbgate.tasks.errors import counted, named
 from kbgate.tasks.inputs.folder import told
 from kbgate.tasks.predicates import is_early, is_over
 from kbgate.tasks.records import read_text
@@ -72,7 +72,9 @@ def _observed(name: str, none: str, some: str, cards: Iterable[str]) -> Observat
 
 def _rejected(inputs: Inputs) -> Iterator[Observation]:
     problems = [str(problem) for problem in inputs.kb.problems]
-    yield Observation("rejected", f"{len(problems)} lines rejected" if problems else "no line was rejected", tuple(problems))
+    yield Observation(
+        "rejected", f"{counted(inputs.kb.refusals, 'card')} rejected" if problems else "no card was rejected", tuple(problems)
+    )
 
 
 def _left_out(inputs: Inputs) -> Iterator[Observation]:

@@ -190,12 +190,19 @@ def test_baseline_show_and_diff(kbgate: CLI, capsys: pytest.CaptureFixture[str],
     assert kbgate("baseline", "diff", MEDICATION, "--ref", "no-such-ref") == 2
 
 
-def test_bad_cards_are_refused_or_rejected_as_the_suite_says(medication: Path, kbgate: CLI, home: Path) -> None:
+def test_bad_cards_are_refused_or_rejected_as_the_suite_says(
+    medication: Path, kbgate: CLI, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where an evaluation goes on, so does check, and says what it will say."""
     with (medication / "cards.jsonl").open("a") as file:
         file.write('{"id": "bad"}\n')
     assert kbgate("evaluate", medication) == 2
     edit_text(medication / "suite.toml", "[kb]", '[kb]\non_bad_card = "reject"')
-    assert kbgate("check", medication) == 2
+    capsys.readouterr()
+    assert kbgate("check", medication) == 0
+    said = capsys.readouterr().out
+    assert "76 cards, " in said
+    assert "1 card rejected\nrejected: cards.jsonl:77: 'text' is missing\ncritical: 1 of 77 cards rejected, none may be" in said
     assert kbgate("evaluate", medication) == 1
     assert "cards.jsonl:77: 'text' is missing" in last_verdict(home)["reasons"][0]["sentence"]
 

@@ -10,7 +10,7 @@ from kbgate.tasks.diagnosis.laboratory import Laboratory
 @cause("rejected", after="removed")
 def rejected(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card was rejected when it was read."""
-    problem = lab.inputs.kb.rejected.get(missing.gold)
+    problem = lab.inputs.kb.refusal(missing.gold)
     if problem is None or missing.gold in lab.cards:
         return None
     return put_back(missing, lab, f"'{missing.gold}' was rejected at {problem}")

@@ -9,7 +9,7 @@ from kbgate.tasks.diagnosis.laboratory import Laboratory
 @cause("removed")
 def removed(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The card was removed from the knowledge base."""
-    if missing.gold in lab.cards or missing.gold in lab.inputs.kb.rejected:
+    if missing.gold in lab.cards or lab.inputs.kb.refusal(missing.gold):
         return None
     return put_back(missing, lab, f"'{missing.gold}' is no longer in the knowledge base")
 

@@ -62,7 +62,7 @@ def _moved(missing: Missing, lab: Laboratory, proof: list[str]) -> Confirmed:
 def what_happened(lab: Laboratory, card: str) -> str:
     """The cause that a card's change would be named by, if the card itself were missed."""
     if card not in lab.cards:
-        return "rejected" if card in lab.inputs.kb.rejected else "removed"
+        return "rejected" if lab.inputs.kb.refusal(card) else "removed"
     now, old = lab.cards[card], lab.as_it_was(card)
     if card not in lab.baseline_hashes:
         return "displaced"

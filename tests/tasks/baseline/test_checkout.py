@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kbgate.tasks.baseline.checkout import refuse_foreign_files
-from kbgate.tasks.baseline.review import suite_at
+from kbgate.tasks.baseline.review import edits_policy, suite_at
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.git import is_shallow, trouble_of
 from kbgate.tasks.inputs.suite import load_suite
@@ -213,6 +213,18 @@ def test_every_file_of_a_folder_of_documents_is_plain_and_tracked(top: Path, tmp
     (suite / "pages" / "deep" / "b.md").unlink()
     (suite / "pages" / "more").symlink_to(tmp_path / "elsewhere")
     assert "suites/docs/pages/more: is a link" in refusal("suites/docs")
+
+
+def test_a_change_is_allowed_as_many_bad_cards_as_its_target_says(top: Path) -> None:
+    """It may bring a share of its own, which holds from the day it is merged."""
+    folder = top / "suites" / "faq"
+    for written, allowed in (("", 0.0), ('on_bad_card = "reject"\nrejected_share = 0.1\n', 0.1)):
+        (folder / "suite.toml").write_text(f'name = "faq"\n[kb]\n{written}')
+        commit(top)
+        (folder / "suite.toml").write_text('name = "faq"\n[kb]\non_bad_card = "reject"\nrejected_share = 1.0\n')
+        judged_by = suite_at(load_suite(Path("suites/faq")), "main")
+        assert (judged_by.kb.on_bad_card, judged_by.kb.rejected_share) == ("reject" if allowed else "refuse", allowed)
+        assert edits_policy(load_suite(Path("suites/faq")), "main", None)
 
 
 @pytest.mark.slow

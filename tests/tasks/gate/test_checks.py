@@ -266,16 +266,6 @@ def test_a_gold_that_vanished_blocks_and_an_unknown_one_is_a_label_error(desk: D
         desk.judge({**rankings, "other": HIT, "typo": HIT})
 
 
-def test_a_rejected_card_blocks(desk: Desk) -> None:
-    rankings = cases(desk, 20)
-    desk.settings += '[kb]\non_bad_card = "reject"\n'
-    desk.accept(rankings)
-    desk.cards.append({"id": "bad"})
-    verdict = desk.judge(rankings)
-    assert verdict.name == "BLOCK"
-    assert "1 bad line in the knowledge base; first: cards.jsonl:13: 'text' is missing" in said(verdict)
-
-
 def test_a_metric_of_another_version_or_gone_is_incomparable(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     rankings = cases(desk)
     desk.accept(rankings)

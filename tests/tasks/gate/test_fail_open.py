@@ -218,9 +218,9 @@ def outsider(desk: Desk, answers: Answers) -> Verdict:
     return desk.judge(given)
 
 
-def rejected_card(desk: Desk, answers: Answers) -> Verdict:
-    desk.settings += '[kb]\non_bad_card = "reject"\n'
-    desk.cards.append({"id": "bad"})
+def rejected_card(desk: Desk, answers: Answers, bad: Answers | None = None, share: float = 0.0) -> Verdict:
+    desk.settings += f'[kb]\non_bad_card = "reject"\nrejected_share = {share}\n'
+    desk.cards.append(bad or {"id": "bad"})
     return desk.judge(answers)
 
 
@@ -787,6 +787,10 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a field that is gone": (lambda d, a: ruled(d, a, "entitled", {"audience": "hr"}), "BLOCK"),
     "an asker who may see no gold, accepted so": (outsider, "WARN"),
     "a card rejected": (rejected_card, "BLOCK"),
+    "a card rejected within the share": (lambda d, a: rejected_card(d, a, share=0.1), "WARN"),
+    "a card rejected that an accepted top k names": (lambda d, a: rejected_card(d, a, bad={"id": "c1"}, share=1.0), "BLOCK"),
+    "a card of unknown id rejected, and another gone": (
+        lambda d, a: (d.cards.pop(1), rejected_card(d, a, bad={"text": "c1"}, share=1.0))[1], "BLOCK"),
     "a new case failing": (new_and_failing, "WARN"),
     "a new canary failing": (lambda d, a: new_and_failing(d, a, canary=True), "BLOCK"),
     "a fall of exactly the tolerance": (

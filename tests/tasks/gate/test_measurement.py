@@ -42,6 +42,14 @@ def test_a_card_that_was_announced_and_did_not_come_is_told(announced: tuple[str
     assert [(reason.check, reason.level, reason.sentence) for reason in found] == [("announced", "critical", s) for s in told]
 
 
+def test_a_card_that_was_announced_and_rejected_is_told_so(desk: Desk) -> None:
+    desk.settings += '[kb]\non_bad_card = "reject"\n'
+    rankings = three(desk)
+    desk.cards.append({"id": "bad"})
+    (reason,) = reasons(dataclasses.replace(desk.exam(rankings), announced=("bad", "lost")), "announced")
+    assert reason.sentence.endswith(": bad, lost; 1 of them rejected, the first at cards.jsonl:13: 'text' is missing")
+
+
 def test_a_case_that_was_never_scored_is_an_error_by_name(desk: Desk) -> None:
     exam = desk.exam(three(desk))
     assert reasons(exam, "finite") == []

@@ -132,6 +132,20 @@ def test_a_binary_file_is_no_card_whatever_it_is_called(content: bytes, folder: 
     assert load(folder).left_out == {"binary": ("d.txt",)}
 
 
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "good.md").write_text("# Good\ntext")
+    (tmp_path / "docs" / "latin.md").write_bytes("# Schön\nText".encode("latin-1"))
+    (tmp_path / "docs" / "yaml.md").write_text("---\ntitle: [\n---\ntext")
+    (tmp_path / "docs" / "late.md").write_text("---\nvalid_from: soon\n---\ntext")
+    kb = load_cards(Suite(folder=tmp_path, name="x", kb=Kb(path="docs", on_bad_card="reject")))
+    assert list(kb.cards) == ["good"]
+    assert sorted(problem.file for problem in kb.problems) == ["late.md", "latin.md", "yaml.md"]
+    assert kb.refusals == 3
+    assert sorted(kb.rejected) == ["late", "latin", "yaml"]
+    assert [problem.file for problem in kb.nameless] == ["latin.md", "yaml.md"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
 def test_text_in_another_encoding_is_an_error_and_not_left_out(encoding: str, folder: Path) -> None:
     (folder / "d.txt").write_bytes("Grüße".encode(encoding))

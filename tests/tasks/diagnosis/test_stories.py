@@ -30,7 +30,7 @@ Edit = Callable[[dict[str, Any]], dict[str, Any] | None]
 @pytest.fixture
 def suite(medication: Path, home: Path) -> Path:
     """The bundled knowledge base with a quarter of its questions, its cards kept as a run would keep them."""
-    keep_cards(home, identity_of(load_suite(MEDICATION)).archive, load_cards(load_suite(MEDICATION)).cards)
+    keep_cards(home, identity_of(load_suite(medication)).archive, load_cards(load_suite(medication)).cards)
     return medication
 
 

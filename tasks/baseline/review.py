@@ -14,11 +14,10 @@ from kbgate.tasks.baseline.files import FILES, read_baseline
 from kbgate.tasks.baseline.rows import CardRows, CaseRows
 from kbgate.tasks.comparison.compare import exam_of
 from kbgate.tasks.conclusions import Evaluation, Verdict
-from kbgate.tasks.domain import Baseline, Cards, GoldenSet, Inputs
+from kbgate.tasks.domain import Baseline, GoldenSet, Inputs
 from kbgate.tasks.errors import InputError, Problem, Unmeasured
 from kbgate.tasks.gate.verdict import judge
 from kbgate.tasks.git import is_shallow, run_git, trouble_of
-from kbgate.tasks.inputs.cards import load_cards
 from kbgate.tasks.inputs.suite import load_suite
 from kbgate.tasks.metrics import METRICS, figure_at
 from kbgate.tasks.schema import Means
@@ -33,26 +32,6 @@ def baseline_at(suite: Suite, ref: str) -> Baseline | None:
             if shown is not None:
                 (Path(folder) / name).write_bytes(shown)
         return read_baseline(suite.model_copy(update={"folder": Path(folder)}))
-
-
-def cards_of_baseline(suite: Suite) -> Cards | None:
-    """The cards as they stand in the commit that last changed the baseline; None where git does not tell.
-
-    Only of a knowledge base that is one file in the suite's folder.
-    """
-    name = suite.kb.path
-    last = run_git(suite.folder, "log", "-1", "--format=%H", "--", FILES[0])
-    commit = last.stdout.decode(errors="replace").strip()
-    if last.returncode != 0 or not commit or Path(name).is_absolute() or ".." in Path(name).parts:
-        return None
-    shown = _git(suite.folder, commit, name)
-    if shown is None or (suite.folder / name).is_dir():
-        return None
-    with tempfile.TemporaryDirectory(prefix="kbgate-") as folder:
-        path = Path(folder) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(shown)
-        return load_cards(suite.model_copy(update={"folder": Path(folder)})).cards
 
 
 _FROM_THE_CHANGE = ("folder", "given", "floors", "kb", "chunking", "embedding", "index", "retrieval")

@@ -125,7 +125,7 @@ def explain(missing: Missing, lab: Laboratory) -> Finding:
             )
     sentence = f"no single change brings '{missing.gold}' back"
     if missing.excerpt:
-        sentence = f"the evidence no longer stands in '{missing.gold}'; what the card was is not kept here"
+        sentence = f"the evidence no longer stands in '{missing.gold}'; what the card was {lab.not_kept}"
     return _finding(missing, lab, UNKNOWN, sentence, False, ())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
@@ -11,11 +10,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from kbgate.tasks.baseline.review import cards_of_baseline
+from kbgate.tasks.baseline.recovery import Recovery, recover_cards
 from kbgate.tasks.clock import LATEST
 from kbgate.tasks.diagnosis.variants import AS_IS, Change, Pieces, Ranking, Variants
 from kbgate.tasks.domain import Card, Cases, Inputs, KnowledgeBase, Material, Question
-from kbgate.tasks.errors import KbgateError
 from kbgate.tasks.identity import identity_of
 from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.embedding import embed_queries, embed_rows
@@ -107,11 +105,18 @@ class Laboratory:
         lost = {value for card, value in self.baseline_hashes.items() if card in self.newcomers or card not in self.cards}
         kept = dict(recall_cards(self.home, identity_of(self.suite).archives, lost))
         if lost - set(kept):
-            with contextlib.suppress(KbgateError):
-                then = cards_of_baseline(self.suite) or {}
-                # By content hash: whatever else that commit holds is not what the baseline was made of.
-                kept |= {card.hash: card for card in then.values() if card.hash in lost}
+            # By content hash: whatever else that commit holds is not what the baseline was made of.
+            kept |= {card.hash: card for card in self._recovery.cards.values() if card.hash in lost}
         return kept
+
+    @cached_property
+    def _recovery(self) -> Recovery:
+        return recover_cards(self.suite)
+
+    @property
+    def not_kept(self) -> str:
+        """Why what a card was is not known, as half a sentence."""
+        return f"is not kept here, and not in git: {self._recovery.trouble}"
 
     def as_it_was(self, card: str) -> Card | None:
         """A changed or removed card as the baseline knew it; None where that is not kept, or nothing changed."""

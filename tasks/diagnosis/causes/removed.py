@@ -18,7 +18,7 @@ def put_back(missing: Missing, lab: Laboratory, sentence: str) -> Confirmed:
     """What is gone, put back: proven where it then stands in the top k."""
     old = lab.as_it_was(missing.gold)
     if old is None:
-        return Confirmed(f"{sentence}; not proven: what it was is not kept here", (missing.gold,), proven=False)
+        return Confirmed(f"{sentence}; not proven: what it was {lab.not_kept}", (missing.gold,), proven=False)
     change = lab.replaced(old)
     rank = lab.ask(missing.case, change).rank(missing.gold)
     outcome = f"{sentence}; put back, it stands at {rank or 'no rank'}"

@@ -23,7 +23,7 @@ def text_lost(missing: Missing, lab: Laboratory) -> Confirmed | None:
         return None
     old, now = lab.as_it_was(missing.gold), lab.cards[missing.gold]
     if old is None:
-        sentence = f"'{missing.gold}' has no text; not proven: its earlier text is not kept here"
+        sentence = f"'{missing.gold}' has no text; not proven: its earlier text {lab.not_kept}"
         return None if now.text.strip() else Confirmed(sentence, (missing.gold,), proven=False)
     lengths = f"'{missing.gold}' had {len(old.text)} characters and has {len(now.text)}"
     if not lost_text(old, now):

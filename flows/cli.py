@@ -11,6 +11,7 @@ from kbgate.flows import evaluate as evaluations
 from kbgate.flows.options import EXIT_CODES, ReEmbed, SuiteFolder
 from kbgate.flows.prefect import call
 from kbgate.flows.terminal import complain, print_verdict, say
+from kbgate.tasks.domain import Inputs
 from kbgate.tasks.errors import InputError, KbgateError, Problem
 from kbgate.tasks.printable import printable_json
 from kbgate.tasks.secret import withheld
@@ -92,11 +93,29 @@ def check(suite: SuiteFolder) -> int:
         say(f"rejected: {problem}")
     for reason in rejections(kb, golden.cases, inputs.baseline, inputs.suite.kb.rejected_share):
         say(f"{reason.level}: {reason.sentence}")
+    if unasked := _unasked(inputs):
+        say(unasked)
     if unseen := unseen_cases(golden.cases, kb, inputs.suite.kb):
         say(unseen_sentence(unseen))
     if kb.left_out:
         say(f"not read of {inputs.suite.kb.path}: {told(kb.left_out)}")
     return 0
+
+
+def _unasked(inputs: Inputs) -> str:
+    """Which questions the model does not read to their end, or that this was not counted; "" where it reads all."""
+    from kbgate.tasks import stages
+    from kbgate.tasks.diagnosis.truncation import questions_cut
+    from kbgate.tasks.retrieval import needs_vectors
+
+    if not needs_vectors(inputs.suite):
+        return ""
+    try:
+        model = stages.identify_model(inputs.suite)
+    except InputError as error:
+        return f"questions longer than the model reads were not counted: {error.problems[0]}"
+    cut, sentence = questions_cut(inputs.suite, model, inputs.golden.cases)
+    return sentence if cut or "not counted" in sentence else ""
 
 
 cli_lists.add_to(app)

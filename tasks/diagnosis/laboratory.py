@@ -212,6 +212,12 @@ class Laboratory:
             self._rankings[key] = self._variants.search(self._question(case, lift), change)
         return self._rankings[key]
 
+    def ask_instead(self, case: str, text: str) -> Ranking:
+        """What another question in the place of a case's own would find."""
+        instead = {case: dataclasses.replace(self.cases[case], query=text)}
+        (vector,) = embed_queries(self.suite, self.material.model, instead, self.cache)
+        return self._variants.search(dataclasses.replace(self._question(case, frozenset()), text=text, vector=vector), AS_IS)
+
     def brings_back(self, case: str, card: str, change: Change = AS_IS, lift: frozenset[str] = frozenset()) -> bool:
         """Whether a card that is not in the top k would be, after a change."""
         rank = self.ask(case, change, lift).rank(card)

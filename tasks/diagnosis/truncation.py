@@ -8,7 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbgate.tasks.domain import Model
+from kbgate.tasks.domain import Cases, Model
+from kbgate.tasks.errors import counted, named
+from kbgate.tasks.settings import Suite
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -50,3 +52,15 @@ def cut_off(model: Model | None, prefix: str, texts: Sequence[str]) -> tuple[int
         end = encoded.offsets[limit - 2][1] if over > 0 else 0
         tails.append((prefix + text)[end:].strip() if over > 0 else "")
     return limit, tails
+
+
+def questions_cut(suite: Suite, model: Model, cases: Cases) -> tuple[tuple[str, ...], str]:
+    """The cases whose question is longer than what the model reads, so that its end is not asked; and a sentence of them."""
+    if _reader(model.folder)[0] is None:
+        return (), f"questions longer than the model reads were not counted: {model.name} has no fast tokenizer"
+    limit, tails = cut_off(model, suite.embedding.query_prefix, [case.query for case in cases.values()])
+    cut = tuple(name for name, tail in zip(cases, tails, strict=True) if tail)
+    if not cut:
+        return (), f"the model reads every question whole (its limit is {limit} tokens)"
+    told = f"{counted(len(cut), 'question')} longer than the {limit} tokens the model reads, and not asked to the end"
+    return cut, f"{told}: {named(cut)}"

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from kbgate.tasks.diagnosis.causes.no_description import needs_description
 from kbgate.tasks.diagnosis.causes.repeated_text import repeated_lines
 from kbgate.tasks.diagnosis.causes.table_header import table_spans
-from kbgate.tasks.diagnosis.truncation import cut_off
+from kbgate.tasks.diagnosis.truncation import cut_off, questions_cut
 from kbgate.tasks.domain import Card, Inputs, Material
 from kbgate.tasks.errors import counted, named
 from kbgate.tasks.inputs.folder import told
@@ -52,6 +52,7 @@ def inspect(inputs: Inputs, material: Material, chunks: Chunks, as_of: dt.dateti
         _left_out(inputs),
         _chunks(chunks),
         _cut(inputs, material, chunks),
+        _questions_cut(inputs, material),
         _split(cards, chunks),
         _undescribed(cards),
         _invalid(cards, as_of),
@@ -104,6 +105,11 @@ def _cut(inputs: Inputs, material: Material, chunks: Chunks) -> Iterator[Observa
         f"cards have chunks longer than the {limit} tokens the model reads; {lost} characters are dropped in silence",
         cards,
     )
+
+
+def _questions_cut(inputs: Inputs, material: Material) -> Iterator[Observation]:
+    if material.model is not None:
+        yield Observation("questions", questions_cut(inputs.suite, material.model, inputs.golden.cases)[1])
 
 
 def _split(cards: Sequence[Card], chunks: Chunks) -> Iterator[Observation]:

@@ -6,7 +6,7 @@ from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 
 
-@cause("lost_by_index", after="input_limit", lost_by_index=True)
+@cause("lost_by_index", after="question_limit", lost_by_index=True)
 def lost_by_index(missing: Missing, lab: Laboratory) -> Confirmed | None:
     """The approximate index loses the card: exact search over the same vectors finds it."""
     rank = lab.ask(missing.case).rank(missing.gold)

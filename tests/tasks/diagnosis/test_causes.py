@@ -13,8 +13,8 @@ from kbgate.tasks.errors import UnknownPart
 Bring = Callable[..., None]
 ORDER = [
     "removed", "rejected", "settings", "mojibake", "repeated_text", "table_header", "text_lost", "chunk_split",
-    "no_description", "validity", "label", "filter", "input_limit", "lost_by_index", "card_changed", "displaced",
-    "side_effect", "embedding",
+    "no_description", "validity", "label", "filter", "input_limit", "question_limit", "lost_by_index",
+    "card_changed", "displaced", "side_effect", "embedding",
 ]  # fmt: skip
 
 

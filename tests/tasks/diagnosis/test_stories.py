@@ -242,6 +242,20 @@ def test_an_answer_beyond_what_the_model_reads(tmp_path: Path, home: Path) -> No
     assert "the model reads 256 tokens" in finding.sentence
 
 
+@pytest.mark.parametrize(("length", "cause"), [(6, "question_limit"), (0, "")])
+def test_a_question_that_the_model_does_not_read_to_its_end(length: int, cause: str, tmp_path: Path, home: Path) -> None:
+    cards = [{"id": "handbook", "text": ANSWER}, {"id": "cellar", "text": FILLER}]
+    query = FILLER * length + "What does a parking permit for an electric scooter cost a month?"
+    cases = [{"id": "scooter", "query": query, "expected": ["handbook"]}]
+    findings = findings_of(lone(tmp_path, '[retrieval]\nmethod = "dense"\n', cards, cases), home)
+    assert [(finding.cause, finding.proven) for finding in findings] == ([(cause, True)] if cause else [])
+    for finding in findings:
+        assert re.search(
+            r"reads 256 tokens of the question and drops its last \d+ characters; asked by these alone", finding.sentence
+        )
+        assert finding.sentence.endswith("'handbook' stands at 1")
+
+
 def test_a_span_cut_by_a_chunks_border(tmp_path: Path, home: Path) -> None:
     rival = "A parking permit for a car costs forty euros a month."
     cards = [{"id": "handbook", "text": FILLER[:150] + ANSWER + " " + FILLER}, {"id": "permits", "text": rival}]

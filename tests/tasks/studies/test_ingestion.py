@@ -81,6 +81,28 @@ def test_what_the_model_does_not_read_is_counted(folder: Path, kbgate: CLI, caps
     assert "256 tokens" in observed["sentence"]
 
 
+def test_questions_that_the_model_does_not_read_to_their_end(
+    folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By inspect and by check, which loads no model for it; where there is none, check says that it did not count."""
+    assert (
+        report(kbgate, folder, capsys)["questions"]["sentence"]
+        == "the model reads every question whole (its limit is 256 tokens)"
+    )
+    cases = [{"id": "b", "query": PLAIN * 20, "expected": ["plain"]}, {"id": "c", "query": "When?", "expected": ["plain"]}]
+    write_lines(folder / "golden.jsonl", cases)
+    told = "1 question longer than the 256 tokens the model reads, and not asked to the end: b"
+    assert report(kbgate, folder, capsys)["questions"]["sentence"] == told
+    assert kbgate("check", folder) == 0
+    assert told in capsys.readouterr().out
+    edit_text(folder / "suite.toml", "[chunking]", '[embedding]\nmodel = "nowhere"\n[chunking]')
+    assert kbgate("check", folder) == 0
+    assert "questions longer than the model reads were not counted: suite.toml: embedding.model: " in capsys.readouterr().out
+    edit_text(folder / "suite.toml", "[chunking]", '[retrieval]\nmethod = "bm25"\n[chunking]')
+    assert kbgate("check", folder) == 0
+    assert "questions longer" not in capsys.readouterr().out
+
+
 def test_files_that_are_not_in_normal_form(folder: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]) -> None:
     """kbgate reads them so; the line is told, written out or escaped, for whoever else reads the files."""
     assert report(kbgate, folder, capsys)["normal form"]["cards"] == []

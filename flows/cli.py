@@ -75,6 +75,7 @@ def check(suite: SuiteFolder) -> int:
     from kbgate.tasks.gate.rejections import rejections
     from kbgate.tasks.gate.rules import unseen_sentence
     from kbgate.tasks.inputs.folder import told
+    from kbgate.tasks.retrieval.lexical import unknown_languages
     from kbgate.tasks.rules import unseen_cases
     from kbgate.tasks.settings import FILE
 
@@ -87,7 +88,8 @@ def check(suite: SuiteFolder) -> int:
     mistakes += [f"{counted(len(never), 'line')} of [gates] that can never pass"] if never else []
     verdict = " and ".join(mistakes) or "nothing to mend"
     say(f"{inputs.suite.name}: {cards} cards, {cases} cases{unasked}; {verdict}")
-    for sentence in [*(f"{FILE}: {sentence}" for sentence in never), *filter(None, [smallness(golden.cases)])]:
+    told_anyway = filter(None, [smallness(golden.cases), unknown_languages(inputs.suite, kb, golden)])
+    for sentence in [*(f"{FILE}: {sentence}" for sentence in never), *told_anyway]:
         say(sentence)
     for problem in told_once(kb.problems):
         say(f"rejected: {problem}")

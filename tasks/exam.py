@@ -93,7 +93,7 @@ def prepare(inputs: Inputs, home: Path, sample: Sample = Sample.EACH_RUN) -> Mat
     rows = build_rows(suite, inputs.kb, chunks)
     model = stages.identify_model(suite) if needs_vectors(suite) else None
     vectors = stages.embed_rows(suite, model, rows, home / VECTORS)
-    versions = versions_of(suite)
+    versions = versions_of(suite, rows)
     return Material(
         rows=rows,
         vectors=vectors,
@@ -108,7 +108,7 @@ def prepare(inputs: Inputs, home: Path, sample: Sample = Sample.EACH_RUN) -> Mat
 def material_of(suite: Suite, index: Index) -> Material:
     """What a standing index was made of, from what it holds."""
     model = stages.identify_model(suite) if needs_vectors(suite) else None
-    versions = versions_of(suite)
+    versions = versions_of(suite, index.rows)
     return Material(
         rows=index.rows,
         vectors=index.vectors,

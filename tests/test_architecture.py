@@ -15,8 +15,8 @@ PACKAGES = ("flows", "tasks", "reports")
 ROOMS = (
     "characters", "printable", "errors", "secret", "git", "settings", "unfinished", "records", "tables", "schema", "findings",
     "clock", "domain", "identity", "results", "conclusions", "outcomes",
-    "registry", "predicates", "manifest", "rules", "metrics", "index", "retrieval", "comparison", "gate", "inputs", "runs",
-    "baseline", "production", "diagnosis", "stages", "exam", "studies", "reports", "flows",
+    "registry", "predicates", "manifest", "rules", "metrics", "words", "index", "retrieval", "comparison", "gate", "inputs",
+    "runs", "baseline", "production", "diagnosis", "stages", "exam", "studies", "reports", "flows",
 )  # fmt: skip
 """From the ground up: a room imports rooms below it."""
 LARGEST = 300

@@ -13,8 +13,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from kbgate.tasks.records import digest, replacing
-from kbgate.tasks.retrieval.lexical import VERSION, terms
 from kbgate.tasks.tables import Floats, Mask, Numbers, Rows
+from kbgate.tasks.words import VERSION
+from kbgate.tasks.words.analyser import Analyser
 
 K1, B = 1.2, 0.75
 """As the lane `bm25` has them."""
@@ -42,17 +43,17 @@ class Lexicon:
         return np.bincount(rows, minlength=len(self.lengths)).astype(float)
 
 
-def analyse(rows: Rows, home: Path | None = None) -> Lexicon:
+def analyse(rows: Rows, analyser: Analyser, home: Path | None = None) -> Lexicon:
     """The lexicon of an index's rows; a large one is kept under `home` and read back."""
     path = None
     if home is not None and len(rows) > _KEPT_ABOVE:
-        path = home / "terms" / f"{digest([VERSION, list(rows.ids)], 32)}.npz"
+        path = home / "terms" / f"{digest([VERSION, analyser.versions(rows), list(rows.ids)], 32)}.npz"
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                 return Lexicon(kept["tokens"], kept["lengths"], str(kept["words"]).split("\n"))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             pass  # not kept yet, or damaged: analysed again
-    texts = [terms(text, language) for text, language in zip(rows.texts, rows.languages, strict=True)]
+    texts = analyser.of_rows(rows)
     words = sorted({word for text in texts for word in text})
     numbers = {word: number for number, word in enumerate(words)}
     tokens = np.array([numbers[word] for text in texts for word in text], dtype=np.int32)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,9 +21,9 @@ from kbgate.tasks.predicates import matches
 from kbgate.tasks.retrieval import RETRIEVERS, Retriever, ScoreKind, Search, lanes_of
 from kbgate.tasks.retrieval.eligible import Eligible
 from kbgate.tasks.retrieval.lanes import MARGIN, roll_up
-from kbgate.tasks.retrieval.lexical import terms
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import NOTHING, Floats, Hits, Mask, Rows, Vectors
+from kbgate.tasks.words.analyser import analyser_of
 
 _KEPT = 8
 """Indexes built anew that are kept: a change is asked for many questions in a row."""
@@ -34,11 +35,6 @@ class Pieces:
 
     rows: Rows
     vectors: Vectors
-
-    @cached_property
-    def lexicon(self) -> Lexicon:
-        """Their words."""
-        return analyse(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +88,7 @@ class Variants:
         self._eligible, self._method = Eligible(rows), RETRIEVERS[suite.retrieval.method]
         self._lanes = lanes_of(self._method.name) if self._method.fuse is not None else (self._method,)
         self._connected = lru_cache(maxsize=_KEPT)(self._connect)
+        self._analyser, self._lexica = analyser_of(suite), WeakKeyDictionary[Pieces, Lexicon]()
 
     @property
     def lanes(self) -> tuple[str, ...]:
@@ -100,7 +97,12 @@ class Variants:
 
     @cached_property
     def _lexicon(self) -> Lexicon:
-        return analyse(self._rows, self._home)
+        return analyse(self._rows, self._analyser, self._home)
+
+    def _lexicon_of(self, pieces: Pieces) -> Lexicon:
+        if pieces not in self._lexica:
+            self._lexica[pieces] = analyse(pieces.rows, self._analyser)
+        return self._lexica[pieces]
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -164,8 +166,8 @@ class Variants:
     def _by_words(self, question: Question, view: _View) -> Floats:
         """BM25 of each row; -inf where it may not be found, and where it holds no word of the question."""
         put = view.change.put
-        parts = [(self._lexicon, view.alive), *([(put.lexicon, np.ones(len(put.rows), bool))] if put else [])]
-        scores = np.concatenate(bm25(terms(question.text, question.language), parts))
+        parts = [(self._lexicon, view.alive), *([(self._lexicon_of(put), np.ones(len(put.rows), bool))] if put else [])]
+        scores = np.concatenate(bm25(self._analyser.terms(question.text, question.language), parts))
         return np.where(view.may & (scores > 0), scores, -np.inf)
 
     def _best(self, scores: Floats, view: _View) -> Hits:

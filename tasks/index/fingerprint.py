@@ -17,7 +17,7 @@ from kbgate.tasks.tables import Rows
 LENGTH = 16
 
 
-def index_fingerprint(suite: Suite, rows: Rows, model: Model | None, versions: Mapping[str, int]) -> str:
+def index_fingerprint(suite: Suite, rows: Rows, model: Model | None, versions: Mapping[str, int | str]) -> str:
     """What is searched: rows, their chunks, weights, prefixes, backend, [index]; `versions`: of chunker and retrieval."""
     state = hashlib.sha256()
     head = {
@@ -26,7 +26,7 @@ def index_fingerprint(suite: Suite, rows: Rows, model: Model | None, versions: M
         "normalised": True,
         "backend": f"chromadb {version('chromadb')}",
         "versions": dict(versions),
-        "index": plain(suite.index),
+        "index": _index(suite),
     }
     state.update(canonical(head).encode())
     for row, text, language, fields in zip(rows.ids, rows.texts, rows.languages, rows.fields, strict=True):
@@ -37,17 +37,23 @@ def index_fingerprint(suite: Suite, rows: Rows, model: Model | None, versions: M
     return state.hexdigest()[:LENGTH]
 
 
-def settings_fingerprint(suite: Suite, model: Model | None, versions: Mapping[str, int]) -> str:
-    """How cards become rankings, whatever the cards: chunker, model, prefixes, index, retrieval, code versions."""
+def settings_fingerprint(suite: Suite, model: Model | None, versions: Mapping[str, int | str]) -> str:
+    """How cards become rankings, whatever the cards say: chunker, model, prefixes, index, retrieval, code versions."""
     return digest({**pipeline_of(suite), "weights": model.weights if model else "", "versions": dict(versions)}, LENGTH)
 
 
 def pipeline_of(suite: Suite) -> dict[str, dict[str, JsonValue]]:
     """The settings that make rankings of cards, as JSON values by section."""
-    parts = {name: plain(getattr(suite, name)) for name in ("chunking", "embedding", "index", "retrieval")}
+    parts = {name: plain(getattr(suite, name)) for name in ("chunking", "embedding", "retrieval")} | {"index": _index(suite)}
     parts["embedding"].pop("batch")
     filterable: list[JsonValue] = [*sorted(suite.kb.filterable)]
     return {**parts, "kb": {"filterable": filterable}}
+
+
+def _index(suite: Suite) -> dict[str, JsonValue]:
+    """[index]; without an analyser it is what it was before there was one."""
+    values = plain(suite.index)
+    return values if suite.index.analyser else {name: value for name, value in values.items() if name != "analyser"}
 
 
 def changed_pipeline(
@@ -57,7 +63,7 @@ def changed_pipeline(
     return {
         f"{section}.{name}": (then.get(section, {}).get(name), value)
         for section, values in now.items()
-        for name, value in values.items()
+        for name, value in {**dict.fromkeys(then.get(section, {})), **values}.items()
         if then and then.get(section, {}).get(name) != value
     }
 

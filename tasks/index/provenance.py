@@ -14,8 +14,8 @@ from kbgate.tasks.git import run_git
 from kbgate.tasks.schema import Commit, ModelIdentity, Provenance
 
 _SHAPES_FIGURES = (
-    "kbgate", "chromadb", "sentence-transformers", "transformers", "tokenizers", "torch", "bm25s", "PyStemmer", "numpy",
-    "pandas",
+    "kbgate", "chromadb", "sentence-transformers", "transformers", "tokenizers", "torch", "bm25s", "PyStemmer", "icu4py",
+    "numpy", "pandas",
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from kbgate.tasks.index.chunking import CHUNKERS
 from kbgate.tasks.records import DEEPEST, TOO_DEEP, clean, digest, problems_of, read_text
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, lanes_of
 from kbgate.tasks.settings import FILE, Suite
+from kbgate.tasks.words.analyser import analyser_of
 
 EXTERNAL = "external"
 _LONGEST_NAME, _HASH = 63, 8
@@ -128,6 +129,10 @@ def _unknown_names(suite: Suite) -> list[Problem]:
     if method == EXTERNAL:
         return problems
     problems += _unknown("retrieval.method", method, [*RETRIEVERS, EXTERNAL])
+    try:
+        analyser_of(suite)
+    except InputError as error:
+        problems += error.problems
     cosines = method not in RETRIEVERS or any(lane.scores == ScoreKind.COSINE for lane in lanes_of(method))
     if suite.retrieval.min_similarity is not None and not cosines:
         problems.append(Problem(FILE, 0, f"retrieval.min_similarity: {method} has no similarity; remove it"))

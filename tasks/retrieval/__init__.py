@@ -18,7 +18,8 @@ from kbgate.tasks.index.chunking import CHUNKERS
 from kbgate.tasks.registry import Registry, first_line
 from kbgate.tasks.results import Answer, Run
 from kbgate.tasks.settings import Retrieval, Suite
-from kbgate.tasks.tables import Hits
+from kbgate.tasks.tables import Hits, Rows
+from kbgate.tasks.words.analyser import analyser_of
 
 
 class ScoreKind(StrEnum):
@@ -118,14 +119,16 @@ def needs_vectors(suite: Suite) -> bool:
     return any(lane.vectors for lane in lanes_of(suite.retrieval.method))
 
 
-def versions_of(suite: Suite) -> dict[str, int]:
-    """Parts of the index fingerprint that no setting shows: the chunker's and the retrieval method's versions."""
-    versions = {"chunker": CHUNKERS[suite.chunking.method].version}
+def versions_of(suite: Suite, rows: Rows) -> dict[str, int | str]:
+    """Parts of the index fingerprint that no setting shows: versions of the chunker, the retrieval method, what finds words."""
+    versions: dict[str, int | str] = {"chunker": CHUNKERS[suite.chunking.method].version}
     parts = {part.name: part for part in (RETRIEVERS[suite.retrieval.method], *lanes_of(suite.retrieval.method))}
     for part in parts.values():
         for key, version in part.versions.items():
             # Two parts may call what they count alike: neither must hide the other's.
             versions[key if key not in versions else f"{part.name}.{key}"] = version
+    if any(lane.scores is ScoreKind.BM25 for lane in lanes_of(suite.retrieval.method)):
+        versions |= analyser_of(suite).versions(rows)
     return versions
 
 

@@ -3,59 +3,36 @@
 from __future__ import annotations
 
 import logging
-import re
-import unicodedata
-from functools import cache
-from typing import TYPE_CHECKING
+from collections import Counter
 
 import numpy as np
 
-from kbgate.tasks.domain import Index, Question
-from kbgate.tasks.retrieval import ScoreKind, Search, retriever
+from kbgate.tasks.domain import GoldenSet, Index, KnowledgeBase, Question
+from kbgate.tasks.errors import counted, named
+from kbgate.tasks.retrieval import ScoreKind, Search, lanes_of, retriever
 from kbgate.tasks.retrieval.eligible import eligible_of
 from kbgate.tasks.retrieval.lanes import search_lane
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import NOTHING, Hits
-
-if TYPE_CHECKING:
-    from Stemmer import Stemmer
-
-VERSION = 1
-"""Part of the index fingerprint: raised whenever the same text would give other terms."""
-
-_WORD = re.compile(r"\w+")
-_ENGLISH = ("english", "STOPWORDS_EN_PLUS")
-_LANGUAGES = {
-    "da": ("danish", "STOPWORDS_DANISH"),
-    "de": ("german", "STOPWORDS_GERMAN"),
-    "en": _ENGLISH,
-    "es": ("spanish", "STOPWORDS_SPANISH"),
-    "fr": ("french", "STOPWORDS_FRENCH"),
-    "it": ("italian", "STOPWORDS_ITALIAN"),
-    "nl": ("dutch", "STOPWORDS_DUTCH"),
-    "no": ("norwegian", "STOPWORDS_NORWEGIAN"),
-    "pt": ("portuguese", "STOPWORDS_PORTUGUESE"),
-    "ru": ("russian", "STOPWORDS_RUSSIAN"),
-    "sv": ("swedish", "STOPWORDS_SWEDISH"),
-    "tr": ("turkish", "STOPWORDS_TURKISH"),
-}
-"""Snowball's name of a language and its list of stop words; one that is not here, or not said, is analysed as English."""
+from kbgate.tasks.words import VERSION
+from kbgate.tasks.words.analyser import analyser_of
+from kbgate.tasks.words.languages import is_known
 
 
-@cache
-def _analyser(language: str) -> tuple[Stemmer, frozenset[str]]:
-    import bm25s.stopwords
-    from Stemmer import Stemmer
-
-    name, stop_words = _LANGUAGES.get(language.partition("-")[0].lower(), _ENGLISH)
-    return Stemmer(name), frozenset(getattr(bm25s.stopwords, stop_words))
-
-
-def terms(text: str, language: str) -> list[str]:
-    """The stemmed words of a text that carry meaning, in order; numbers and one-letter words stay."""
-    stemmer, stop_words = _analyser(language)
-    words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
-    return list(stemmer.stemWords([word for word in words if word not in stop_words]))
+def unknown_languages(suite: Suite, kb: KnowledgeBase, golden: GoldenSet) -> str:
+    """A sentence about languages whose words BM25 reads as English; "" where there are none, or it is not asked."""
+    if suite.index.analyser or not any(lane.scores is ScoreKind.BM25 for lane in lanes_of(suite.retrieval.method)):
+        return ""
+    cards = Counter(card.language for card in kb.cards.values() if card.language and not is_known(card.language))
+    cases = Counter(case.language for case in golden.cases.values() if case.language and not is_known(case.language))
+    if not cards and not cases:
+        return ""
+    count = f"{counted(cards.total(), 'card')}, {counted(cases.total(), 'case')}"
+    languages, method = named(sorted({*cards, *cases})), suite.retrieval.method
+    return (
+        f"no rules for the words of {languages} ({count}): {method} reads them as English; "
+        'see how these score apart, or bring what finds their words: [index] analyser = "module:function"'
+    )
 
 
 @retriever("bm25", scores=ScoreKind.BM25, vectors=False, short_list_is_legal=True, versions={"analyser": VERSION})
@@ -67,8 +44,8 @@ def bm25(index: Index, suite: Suite) -> Search:
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
-    ids, eligible = index.rows.ids, eligible_of(index.rows)
-    corpus = [terms(text, language) for text, language in zip(index.rows.texts, index.rows.languages, strict=True)]
+    ids, eligible, analyser = index.rows.ids, eligible_of(index.rows), analyser_of(suite)
+    corpus = analyser.of_rows(index.rows)
     vocabulary = {term: number for number, term in enumerate(sorted({t for text in corpus for t in text}))}
     model = None
     if vocabulary:
@@ -76,7 +53,7 @@ def bm25(index: Index, suite: Suite) -> Search:
         model.index(([[vocabulary[t] for t in text] for text in corpus], vocabulary), show_progress=False)
 
     def ask(question: Question, count: int) -> Hits:
-        known = [vocabulary[t] for t in terms(question.text, question.language) if t in vocabulary]
+        known = [vocabulary[t] for t in analyser.terms(question.text, question.language) if t in vocabulary]
         if model is None or not known:
             return NOTHING
         scores = model.get_scores_from_ids(known)

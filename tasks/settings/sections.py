@@ -133,7 +133,7 @@ class Embedding(Section):
 
 
 class IndexSettings(Section):
-    """[index]: Chroma's HNSW parameters."""
+    """[index]: Chroma's HNSW parameters, and what finds words."""
 
     space: Literal["cosine"] = "cosine"
     """How vectors are compared."""
@@ -143,6 +143,8 @@ class IndexSettings(Section):
     """Candidates looked at when a row is added."""
     ef_search: Count | Literal["auto"] = "auto"
     """Candidates looked at when a question is asked; auto: every row up to 10,000, else 400."""
+    analyser: Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*)?$")] = ""
+    """What finds the words of a text, instead of kbgate's own rules: module:function, called with text and language."""
 
 
 class Retrieval(Section):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kbgate.tasks.retrieval.lexical import terms
+from kbgate.tasks.words import terms
 from tests.conftest import MEDICATION, edit_text, last_verdict, read_lines
 
 CARDS = {card["id"]: card for card in read_lines(MEDICATION / "cards.jsonl")}

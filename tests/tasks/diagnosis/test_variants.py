@@ -19,9 +19,10 @@ from kbgate.tasks.index.chunking import chunk
 from kbgate.tasks.index.store import build_rows
 from kbgate.tasks.predicates import valid_at
 from kbgate.tasks.retrieval import RETRIEVERS, ScoreKind, Search, retriever
-from kbgate.tasks.retrieval.lexical import terms
 from kbgate.tasks.settings import Suite
 from kbgate.tasks.tables import Hits, Rows, Vectors
+from kbgate.tasks.words import terms
+from kbgate.tasks.words.analyser import OURS
 from tests.exams import Desk
 
 DAY = dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
@@ -164,16 +165,14 @@ def test_the_lexicon_is_kept_and_read_back(desk: Desk, tmp_path: Path, monkeypat
     exam = desk.exam({"a": []})
     rows, _ = indexed(exam.suite, exam.kb)
     standing, question = np.ones(len(rows), bool), terms("the storm and the captain", "en")
-    first = bm25(question, [(analyse(rows, tmp_path), standing)])[0]
+    first = bm25(question, [(analyse(rows, OURS, tmp_path), standing)])[0]
     (kept,) = (tmp_path / "terms").iterdir()
-    monkeypatch.setattr("kbgate.tasks.diagnosis.lexicon.terms", lambda *_: pytest.fail("analysed again"))
-    assert bm25(question, [(analyse(rows, tmp_path), standing)])[0].tolist() == first.tolist()
-    monkeypatch.undo()
-    monkeypatch.setattr("kbgate.tasks.diagnosis.lexicon._KEPT_ABOVE", 1)
+    unasked = dataclasses.replace(OURS, terms=lambda *_: pytest.fail("analysed again"))
+    assert bm25(question, [(analyse(rows, unasked, tmp_path), standing)])[0].tolist() == first.tolist()
     whole = kept.read_bytes()
     for torn in (b"torn", whole[: len(whole) // 2], b""):
         kept.write_bytes(torn)
-        assert bm25(question, [(analyse(rows, tmp_path), standing)])[0].tolist() == first.tolist()
+        assert bm25(question, [(analyse(rows, OURS, tmp_path), standing)])[0].tolist() == first.tolist()
     assert [path.name for path in (tmp_path / "terms").iterdir()] == [kept.name]
 
 

@@ -172,9 +172,9 @@ class Laboratory:
 
     # ------------------------------------------------------------ one thing changed
 
-    def pieces(self, cards: Iterable[Card], *, whole: bool = False) -> Pieces:
-        """What stands in for cards that are given anew; `whole`: each as one chunk."""
-        suite = self.suite
+    def pieces(self, cards: Iterable[Card], *, whole: bool = False, chunking: Chunking | None = None) -> Pieces:
+        """What stands in for cards that are given anew; `whole`: each as one; `chunking`: otherwise than the suite cuts."""
+        suite = self.suite.model_copy(update={"chunking": chunking or self.suite.chunking})
         if whole:
             suite = suite.model_copy(update={"chunking": suite.chunking.model_copy(update={"method": "whole"})})
         kb = KnowledgeBase({card.id: card for card in cards})
@@ -185,9 +185,9 @@ class Laboratory:
         """The cards of these ids as they are given here, or put back where they are gone."""
         return Change(frozenset(card.id for card in cards), self.pieces(cards, whole=whole), about)
 
-    def added(self, *cards: Card, whole: bool = False) -> Change:
+    def added(self, *cards: Card, whole: bool = False, chunking: Chunking | None = None) -> Change:
         """More rows of cards beside those they have."""
-        return Change(frozenset(), self.pieces(cards, whole=whole))
+        return Change(frozenset(), self.pieces(cards, whole=whole, chunking=chunking))
 
     def undone(self, cards: Sequence[str]) -> Change:
         """New cards gone, changed and removed ones as they were; a changed one that is not known any more is gone too."""

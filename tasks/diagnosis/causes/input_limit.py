@@ -7,6 +7,7 @@ import dataclasses
 from kbgate.tasks.diagnosis.causes import Confirmed, Missing, cause
 from kbgate.tasks.diagnosis.laboratory import Laboratory
 from kbgate.tasks.diagnosis.truncation import cut_off
+from kbgate.tasks.settings import Chunking
 
 
 @cause("input_limit", after="filter", changed=("card", "chunking", "embedding"))
@@ -18,7 +19,9 @@ def input_limit(missing: Missing, lab: Laboratory) -> Confirmed | None:
     if not any(tails):
         return None
     unread = "\n\n".join(tail for tail in tails if tail)
-    change = lab.added(dataclasses.replace(lab.cards[missing.gold], title="", description="", text=unread))
+    # Cut as kbgate cuts by itself: in one piece the model would not read it to its end either.
+    card = dataclasses.replace(lab.cards[missing.gold], title="", description="", text=unread)
+    change = lab.added(card, chunking=Chunking())
     if not lab.brings_back(missing.case, missing.gold, change):
         return None
     rank = lab.ask(missing.case, change).rank(missing.gold)

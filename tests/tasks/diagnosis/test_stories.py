@@ -231,8 +231,10 @@ ANSWER = "A parking permit for electric scooters costs twelve euros a month and 
 RIVAL = "Parking permits: how to apply for a parking permit for cars and for visitors, and where to put it."
 
 
-def test_an_answer_beyond_what_the_model_reads(tmp_path: Path, home: Path) -> None:
-    cards = [{"id": "handbook", "text": FILLER * 6 + ANSWER}, {"id": "permits", "text": RIVAL}]
+@pytest.mark.parametrize("length", [6, 24])
+def test_an_answer_beyond_what_the_model_reads(length: int, tmp_path: Path, home: Path) -> None:
+    """Also beyond what it would read of the rest."""
+    cards = [{"id": "handbook", "text": FILLER * length + ANSWER}, {"id": "permits", "text": RIVAL}]
     cases = [
         {"id": "scooter", "query": "What does a parking permit for an electric scooter cost a month?", "expected": ["handbook"]}
     ]

@@ -38,7 +38,7 @@ def index_fingerprint(suite: Suite, rows: Rows, model: Model | None, versions: M
 
 
 def settings_fingerprint(suite: Suite, model: Model | None, versions: Mapping[str, int | str]) -> str:
-    """How cards become rankings, whatever the cards say: chunker, model, prefixes, index, retrieval, code versions."""
+    """How cards become rankings, whatever they say: chunker, model, prefixes, index, retrieval, versions."""
     return digest({**pipeline_of(suite), "weights": model.weights if model else "", "versions": dict(versions)}, LENGTH)
 
 

@@ -23,6 +23,7 @@ from kbgate.tasks.inputs.folder import told
 from kbgate.tasks.predicates import is_early, is_over
 from kbgate.tasks.records import read_text
 from kbgate.tasks.tables import Chunks
+from kbgate.tasks.words import all_words
 
 NEAR, SHINGLE, PERMUTATIONS = 0.8, 5, 128
 """Two cards are near-duplicates when so large a share of their runs of five words is the same."""
@@ -149,7 +150,7 @@ def _near_duplicates(cards: Sequence[Card]) -> Iterator[Observation]:
 
     index, pairs = MinHashLSH(threshold=NEAR, num_perm=PERMUTATIONS), []
     for card in cards:
-        words = card.text.casefold().split()
+        words = all_words(card.text, card.language)
         parts = {" ".join(words[at : at + SHINGLE]) for at in range(max(len(words) - SHINGLE + 1, 1))} if words else set()
         if not parts:
             continue

@@ -20,12 +20,15 @@ _WORD = re.compile(r"\w+")
 def terms(text: str, language: str) -> list[str]:
     """The stemmed words of a text that carry meaning, in order; numbers and one-letter words stay."""
     known = language_of(language)
-    text = _composed(text)
-    plain = _is_plain(text, known)
-    found = _WORD.findall(text.lower()) if plain else words(folded(known.lowered(text)))
+    found, plain = _read(text, known)
     stemmed: list[str] = known.stemmer.stemWords([word for word in found if word not in known.stop_words])
     # Whoever types Turkish without its letters, or a foreign name in capitals, is met too; its stemmer needed them.
     return stemmed if plain else [word.replace("ı", "i") for word in stemmed]
+
+
+def all_words(text: str, language: str) -> list[str]:
+    """Every word of a text, in order, as it is read and not stemmed."""
+    return _read(text, language_of(language))[0]
 
 
 def versions_of(rows: Rows) -> dict[str, str]:
@@ -37,6 +40,13 @@ def versions_of(rows: Rows) -> dict[str, str]:
             if is_cut(text):
                 return {**versions, "segmenter": segmenter()}
     return versions
+
+
+def _read(text: str, language: Language) -> tuple[list[str], bool]:
+    """The words of a text, and whether blanks alone told them."""
+    text = _composed(text)
+    plain = _is_plain(text, language)
+    return (_WORD.findall(text.lower()) if plain else words(folded(language.lowered(text)))), plain
 
 
 def _composed(text: str) -> str:

@@ -127,3 +127,27 @@ def test_the_bundled_suite_is_clean(kbgate: CLI, capsys: pytest.CaptureFixture[s
         assert observed[name]["cards"] == [], name
     assert kbgate("inspect", MEDICATION) == 0
     assert "no card has invisible characters" in capsys.readouterr().out
+
+
+CHINESE = (
+    "渡轮每天早上八点离开港口，晚上六点返回，冬季星期日除外。船舱有两张床、一盏灯和窗边的小桌；毯子在柜子里，毛巾在前台购买需要三克朗。"
+    "车票可以在网上预订，也可以在码头的售票处购买。带自行车的乘客应提前半小时到达，狗必须系好牵引绳，儿童半价。"
+)
+THAI = (
+    "เรือออกจากท่าเวลาแปดโมงเช้าและกลับมาเวลาหกโมงเย็นทุกวันยกเว้นวันอาทิตย์ในฤดูหนาว ห้องโดยสารมีเตียงสองเตียงและโต๊ะเล็กข้างหน้าต่าง "
+    "ผ้าห่มอยู่ในตู้ ซื้อตั๋วได้ที่ท่าเรือหรือทางออนไลน์ ผู้โดยสารที่มีจักรยานควรมาถึงก่อนเวลาครึ่งชั่วโมง เด็กจ่ายครึ่งราคา"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "end", "other_end"),
+    [("zh", CHINESE, "八点", "九点"), ("th", THAI, "แปดโมง", "เก้าโมง"), ("en", PLAIN + TWIN, "Eight.", "nine")],
+)
+def test_near_duplicates_are_told_in_scripts_without_blanks(
+    language: str, text: str, end: str, other_end: str, tmp_path: Path, kbgate: CLI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "suite.toml").write_text('name = "ferry"\nas_of = 2026-06-01\n[retrieval]\nmethod = "bm25"\n')
+    texts = {"one": text + end, "other": text + other_end, "unlike": GERMAN}
+    write_lines(tmp_path / "cards.jsonl", [{"id": name, "text": words, "language": language} for name, words in texts.items()])
+    write_lines(tmp_path / "golden.jsonl", [{"id": "a", "query": end, "expected": ["one"]}])
+    assert report(kbgate, tmp_path, capsys)["near-duplicates"]["cards"] == ["one and other"]

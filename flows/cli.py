@@ -113,10 +113,9 @@ def _unasked(inputs: Inputs) -> str:
     if not needs_vectors(inputs.suite):
         return ""
     try:
-        model = stages.identify_model(inputs.suite)
+        cut, sentence = questions_cut(inputs.suite, stages.identify_model(inputs.suite), inputs.golden.cases)
     except InputError as error:
         return f"questions longer than the model reads were not counted: {error.problems[0]}"
-    cut, sentence = questions_cut(inputs.suite, model, inputs.golden.cases)
     return sentence if cut or "not counted" in sentence else ""
 
 

@@ -9,30 +9,48 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbgate.tasks.domain import Cases, Model
-from kbgate.tasks.errors import counted, named
+from kbgate.tasks.errors import InputError, Problem, counted, named
 from kbgate.tasks.settings import Suite
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _DEFAULT = 512
+_FEWEST = 3
+"""A token between the two marks that stand at the ends."""
 
 
 @cache
 def _reader(folder: Path) -> tuple[Tokenizer | None, int]:
-    """A model's tokenizer and how many tokens it reads; the tokenizer is None where the model has no fast one."""
+    """A model's tokenizer and how many tokens it reads; the tokenizer is None where the model has no fast one.
+
+    Raises `InputError` where its files cannot be read.
+    """
     from tokenizers import Tokenizer
 
-    limit, settings = _DEFAULT, folder / "sentence_bert_config.json"
-    if settings.is_file():
-        limit = int(json.loads(settings.read_text(encoding="utf-8")).get("max_seq_length") or _DEFAULT)
-    path = folder / "tokenizer.json"
+    settings, path = folder / "sentence_bert_config.json", folder / "tokenizer.json"
+    limit = _limit(settings) if settings.is_file() else _DEFAULT
     if not path.is_file():
         return None, limit
-    tokenizer = Tokenizer.from_file(str(path))
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise InputError([Problem(str(path), 0, f"is not a tokenizer ({error}); install the model anew")]) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer, limit
+
+
+def _limit(path: Path) -> int:
+    """How many tokens a model's settings say it reads."""
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        limit = int(settings.get("max_seq_length") or _DEFAULT)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError([Problem(str(path), 0, f"does not say how much the model reads ({error}); install it anew")]) from None
+    if limit < _FEWEST:
+        raise InputError([Problem(str(path), 0, f"max_seq_length: needs {_FEWEST} or more, found {limit}")])
+    return limit
 
 
 def cut_off(model: Model | None, prefix: str, texts: Sequence[str]) -> tuple[int, list[str]]:

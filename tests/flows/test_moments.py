@@ -42,7 +42,7 @@ def test_a_suite_that_errs_stops_no_other_and_the_night_is_not_green(
     lose_a_card(tmp_path / "c-red")
     assert kbgate("nightly", "--folder", tmp_path) == 2
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["ERROR", "PASS", "BLOCK"]
+    assert [line.split()[0] for line in lines] == ["ERROR", "WARN", "BLOCK"]
     assert "golden.jsonl:1" in lines[0]
     assert f"card '{LOST}'" in lines[2]
     assert read_lines(home / "nightly.jsonl")[-1]["verdict"] == "ERROR"

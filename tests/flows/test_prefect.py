@@ -126,7 +126,7 @@ def test_a_suite_that_errs_makes_the_night_fail(api: str, home: Path, tmp_path: 
     command = [COMMANDS / "kbgate", "nightly", "--folder", tmp_path / "suites"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr[-3000:]
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ERROR", "PASS"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ERROR", "WARN"]
     states = {run["name"].split()[0]: run["state"] for run in newest(api, "flow_runs")[:3][::-1]}
     night = next(run for run in newest(api, "flow_runs") if run["parameters"].get("folder"))
     assert (night["state"]["type"], night["state"]["name"]) == ("FAILED", "Unmeasured"), states
@@ -154,7 +154,7 @@ def test_serve_is_the_same_without_a_worker(api: str, home: Path, tmp_path: Path
             if run["state"]["type"] in ("COMPLETED", "FAILED", "CRASHED"):
                 break
             time.sleep(0.5)
-    assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Pass"), (tmp_path / "serve.log").read_text()[-3000:]
+    assert (run["state"]["type"], run["state"]["name"]) == ("COMPLETED", "Warn"), (tmp_path / "serve.log").read_text()[-3000:]
     assert (len(read_lines(home / "nightly.jsonl")), (tmp_path / ".kbgate").exists()) == (nights + 1, False)
 
 

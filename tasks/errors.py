@@ -31,6 +31,8 @@ class Problem:
     sentence: str
     found: str = ""
     """What stood there, where it may differ between lines that have the same mistake."""
+    takes_more: bool = False
+    """Whether it took other records along, and nobody knows how many: the rest of a file, or all of it."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file

@@ -159,7 +159,8 @@ def read_jsonl(path: Path) -> tuple[list[Record], list[Problem]]:
 def read_table(path: Path, delimiter: str = ",") -> tuple[list[Record], list[Problem]]:
     """The rows of a CSV or TSV file with a header line, every value as the text it is, empty values left out.
 
-    A row that is none is a problem at the line it begins on; an unclosed quotation mark is one, and swallows no row unseen.
+    A row that is none is a problem at the line it begins on; an unclosed quotation mark is one, and swallows no row unseen:
+    what may have taken other rows along says so.
     """
     # newline="": only the CSV reader says where a row ends; a text may hold U+2028 or a form feed.
     rows = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
@@ -174,15 +175,18 @@ def read_table(path: Path, delimiter: str = ",") -> tuple[list[Record], list[Pro
             except StopIteration:
                 break
             except csv.Error as error:
-                problems.append(Problem(path.name, begins, f"is no CSV row ({error}); a quotation mark may be unclosed"))
+                sentence = f"is no CSV row ({error}); a quotation mark may be unclosed"
+                problems.append(Problem(path.name, begins, sentence, takes_more=True))
                 break
             if not header:
                 header = [clean(name.strip()) for name in row]
                 twice = sorted({name for name in header if header.count(name) > 1})
-                problems += [Problem(path.name, begins, f"the column '{name}' is there twice") for name in twice]
+                again = (f"the column '{name}' is there twice" for name in twice)
+                problems += [Problem(path.name, begins, sentence, takes_more=True) for sentence in again]
             elif row and len(row) != len(header):
                 sentence = f"has {len(row)} fields where the header has {len(header)}"
-                problems.append(Problem(path.name, begins, sentence))
+                # Over several lines it may be several rows, between two quotation marks that were never meant as a pair.
+                problems.append(Problem(path.name, begins, sentence, takes_more=rows.line_num > begins))
             elif row:
                 content = {name: clean(value) for name, value in zip(header, row, strict=True) if value}
                 records.append(Record(path.name, begins, content))

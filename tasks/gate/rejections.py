@@ -22,7 +22,7 @@ def rejections(kb: KnowledgeBase, golden: Cases, baseline: Baseline | None, shar
     """What is to be said of the rejected cards; nothing where there are none. `share`: how many of all may be.
 
     A question needs its golds and what the baseline has in its top k. A line without a readable id may be any card: where one
-    of those is missing, it is taken for it.
+    of those is missing, it is taken for it. A mistake that took other cards along is counted as none that a share allows.
     """
     if not kb.problems:
         return
@@ -37,6 +37,11 @@ def rejections(kb: KnowledgeBase, golden: Cases, baseline: Baseline | None, shar
         sentence = f"{counted(len(kb.nameless), 'rejected card')} of unknown id, while a gold or an accepted top k names"
         yield Reason("rejected", Level.CRITICAL, f"{sentence} {named(missing)}, which is not there; first: {kb.nameless[0]}")
     total = len(kb.cards) + kb.refusals
+    uncounted = [problem for problem in kb.problems if problem.takes_more]
+    if uncounted:
+        sentence = f"at least {kb.refusals} of {counted(total, 'card')} rejected, nobody knows how many more"
+        yield Reason("rejected", Level.CRITICAL, f"{sentence}, so no share allows them; first: {uncounted[0]}")
+        return
     level = Level.SUPPORTING if kb.refusals <= math.floor(share * total + EPSILON) else Level.CRITICAL
     allowed = f"a share of {share:g} is allowed" if share else "none may be"
     yield Reason("rejected", level, f"{kb.refusals} of {counted(total, 'card')} rejected, {allowed}; first: {kb.problems[0]}")

@@ -86,6 +86,13 @@ def test_an_unclosed_quotation_mark_swallows_no_row_unseen(tmp_path: Path) -> No
     assert str(problems[0]).startswith("a.csv:3: is no CSV row")
 
 
+def test_what_may_have_taken_other_rows_along_says_so(tmp_path: Path) -> None:
+    rows = 'id,text,text\na,b\nc,"d\ne,f\n",g,h\ni,"never closed\nj,k,l\n'
+    (tmp_path / "a.csv").write_text(rows)
+    problems = read_table(tmp_path / "a.csv")[1]
+    assert [(problem.line, problem.takes_more) for problem in problems] == [(1, True), (2, False), (3, True), (6, True)]
+
+
 def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text,id\na,b,c\n")
     assert "column 'id' is there twice" in str(read_table(tmp_path / "a.csv")[1][0])

@@ -224,6 +224,13 @@ def rejected_card(desk: Desk, answers: Answers, bad: Answers | None = None, shar
     return desk.judge(answers)
 
 
+def half_a_table(desk: Desk, answers: Answers) -> Verdict:
+    rows = [f"{card['id']},{card['text']}" for card in desk.cards]
+    (desk.folder / "cards.csv").write_text("\n".join(["id,text", *rows, '"bad,never closed', "lost,lost", "too,too"]))
+    desk.settings += '[kb]\npath = "cards.csv"\non_bad_card = "reject"\nrejected_share = 0.5\n'
+    return desk.judge(answers)
+
+
 def new_and_failing(desk: Desk, answers: Answers, **fields: Any) -> Verdict:
     desk.case("new", **fields)
     return desk.judge({**answers, "new": MISS})
@@ -791,6 +798,7 @@ WAYS: dict[str, tuple[Way, str]] = {
     "a card rejected that an accepted top k names": (lambda d, a: rejected_card(d, a, bad={"id": "c1"}, share=1.0), "BLOCK"),
     "a card of unknown id rejected, and another gone": (
         lambda d, a: (d.cards.pop(1), rejected_card(d, a, bad={"text": "c1"}, share=1.0))[1], "BLOCK"),
+    "a quotation mark that takes cards along": (half_a_table, "BLOCK"),
     "a new case failing": (new_and_failing, "WARN"),
     "a new canary failing": (lambda d, a: new_and_failing(d, a, canary=True), "BLOCK"),
     "a fall of exactly the tolerance": (

@@ -10,7 +10,7 @@ from kbgate.tasks.conclusions import Verdict
 from kbgate.tasks.errors import InputError
 from kbgate.tasks.gate.policy import policy_fingerprint
 from kbgate.tasks.inputs.suite import load_suite
-from tests.exams import Desk, filler
+from tests.exams import CARDS, Desk, filler
 
 HIT = filler("c0")
 
@@ -63,6 +63,38 @@ def test_a_card_that_a_gold_or_an_accepted_top_k_names_blocks_whatever_the_share
         f"critical: 1 rejected card that a gold or an accepted top k names: {card}; first: cards"
     )
     assert verdict.name == "BLOCK"
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "first"),
+    [
+        ("id,text", '"bad,never closed', "14: is no CSV row"),  # and forty rows after it
+        ("id,text", 'bad,"one\nmore,two\n",three', "14: has 3 fields where the header has 2"),
+        ("id,text,text", "", "1: the column 'text' is there twice"),  # which of them is every card's?
+    ],
+)
+def test_what_takes_other_cards_along_blocks_whatever_the_share(header: str, row: str, first: str, desk: Desk) -> None:
+    rankings = accepted(desk, 1.0)
+    desk.settings = desk.settings.replace("[kb]\n", '[kb]\npath = "cards.csv"\n')
+    width = header.count(",")
+    rows = [card + f",{card}" * width for card in (*CARDS, *(f"n{n}" for n in range(40)))]
+    (desk.folder / "cards.csv").write_text("\n".join([header, *rows[:12], *filter(None, [row]), *rows[12:]]))
+    verdict = desk.judge(rankings)
+    (sentence,) = told(verdict)
+    assert sentence.startswith("critical: at least 1 of ")
+    assert f"nobody knows how many more, so no share allows them; first: cards.csv:{first}" in sentence
+    assert verdict.name == "BLOCK"
+
+
+def test_a_row_that_is_bad_for_itself_takes_none_along(desk: Desk) -> None:
+    rankings = accepted(desk, 0.1)
+    desk.settings = desk.settings.replace("[kb]\n", '[kb]\npath = "cards.csv"\n')
+    rows = [f'{card},"{card}\nof two lines"' for card in CARDS]
+    (desk.folder / "cards.csv").write_text("\n".join(["id,text", *rows[:6], "bad,one,two", *rows[6:]]))
+    assert told(desk.judge(rankings)) == [
+        "supporting: 1 of 13 cards rejected, a share of 0.1 is allowed; first: cards.csv:14: "
+        "has 3 fields where the header has 2"
+    ]
 
 
 def test_a_card_that_nothing_names_is_within_the_share(desk: Desk) -> None:

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from kbgate.tasks.errors import InputError, Problem
 from kbgate.tasks.inputs.folder import LeftOut, list_folder, told
 from kbgate.tasks.inputs.front_matter import read_front_matter
+from kbgate.tasks.inputs.headings import first_heading
 from kbgate.tasks.records import Record, clean, read_jsonl, read_table, read_text
 from kbgate.tasks.registry import Registry, first_line
 from kbgate.tasks.settings import FILE, Kb
@@ -161,14 +162,13 @@ def _plain(value: JsonValue | dt.date, numbers: bool) -> JsonValue:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and not numbers else value
 
 
-@reader(".md", ".txt", document=True)
+@reader(".md", ".markdown", ".txt", document=True)
 def read_document(path: Path, root: Path) -> Reading:
     """A Markdown or text file: front matter gives fields, the path gives the id, the first heading the title."""
     name = path.relative_to(root).as_posix()
     text = read_text(path, name)
     fields, text = read_front_matter(name, text)
-    heading = next((line.lstrip("#").strip() for line in text.split("\n") if line.startswith("#")), "")
-    defaults = {"id": name.rsplit(".", 1)[0], "title": heading}
+    defaults = {"id": name.rsplit(".", 1)[0], "title": first_heading(text)}
     return [Record(name, 1, clean({**defaults, **fields, "text": text.strip()}))], []
 
 

@@ -75,7 +75,7 @@ def test_a_reader_of_documents(school: School, capsys: pytest.CaptureFixture[str
     school.kb, school.save = "docs", save_documents
     school.write()
     assert school.run("check") == 2
-    assert "holds neither corpus.jsonl nor any .md or .txt file" in capsys.readouterr().err
+    assert "holds neither corpus.jsonl nor any .markdown or .md or .txt file" in capsys.readouterr().err
 
     @reader(".rst", document=True)
     def read_rst(path: Path, root: Path) -> Reading:

@@ -90,6 +90,22 @@ def test_a_folder_of_markdown(tmp_path: Path) -> None:
     assert kb.cards["sub/a"].topics == ("x", "007")
 
 
+def test_markdown_has_two_endings_and_one_of_a_name_is_the_card(tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.MARKDOWN").write_text("---\ntier: gold\n---\n# Heading")
+    (card,) = load(tmp_path, "kb").cards.values()
+    assert (card.id, card.title, card.tier) == ("a", "Heading", "gold")
+    (tmp_path / "kb" / "a.md").write_text("# Another")
+    (problem,) = load(tmp_path, "kb").problems
+    assert str(problem) == "a.md:1: id 'a' is taken by a.MARKDOWN:1"
+
+
+def test_a_comment_in_a_block_of_code_is_no_title(tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text("Guide\n===\n\n```sh\n# remove everything first\n```\n")
+    assert load(tmp_path, "kb").cards["a"].title == "Guide"
+
+
 @pytest.mark.parametrize(
     ("text", "body"),
     [

@@ -12,6 +12,7 @@ from kbgate.tasks import words as module
 from kbgate.tasks.tables import Rows
 from kbgate.tasks.words import terms, versions_of
 from kbgate.tasks.words.languages import is_known
+from kbgate.tasks.words.scripts import is_special
 
 SHARED = [
     ("zh", "怎么退货", "退货需要在七天内申请，运费由买家承担。", "退货"),
@@ -136,3 +137,12 @@ def test_what_a_dictionary_cuts_names_its_version(text: str) -> None:
 def test_a_language_is_known_by_its_first_part() -> None:
     assert all(map(is_known, ("en", "pt-BR", "ZH-Hant", "ko", "hi", "tr")))
     assert not any(map(is_known, ("vi", "sw", "english", "")))
+
+
+@pytest.mark.parametrize("common", ["", "plain words ", "é ß Ж — “ "])
+@pytest.mark.parametrize(
+    ("character", "special"),
+    [*((c, True) for c in "İıΣ\u00adά退매\u0301٥\U0001e944"), *((c, False) for c in "βµЖ😀")],
+)
+def test_one_character_with_a_rule_makes_a_long_text_special(common: str, character: str, special: bool) -> None:
+    assert is_special(common + "β" + character + common) is special

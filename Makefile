@@ -18,7 +18,7 @@ eval: install ## evaluate the bundled suite and print its verdict
 lint: $(VENV)/.test ## ruff's rules and format, and mypy's types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-test: lint ## lint, types, tests and what they cover (about 8 minutes on 2 cores)
+test: lint ## lint, types, tests and what they cover (about 7 minutes on 2 cores)
 	$(BIN)/pytest -n 2 --dist worksteal --lines
 
 test-all: $(VENV)/.test ## what make test leaves out as slow: public collections, servers (about 25 minutes)
